@@ -42,7 +42,7 @@ def test_operations_of_a_format_have_its_name():
 def test_shapes_that_do_not_fit_are_told_with_the_name():
     with pytest.raises(tfrt.InvalidArgument) as failed:
         ops.matmul(A, np.zeros((3, 2), np.float32))
-    assert "dot" in str(failed.value) and "[2, 2]" in str(failed.value) and "[3, 2]" in str(failed.value)
+    assert "matmul of" in str(failed.value) and "[2, 2]" in str(failed.value) and "[3, 2]" in str(failed.value)
     assert A.flags.writeable
 
 
@@ -77,6 +77,6 @@ def test_what_is_no_operation_is_no_attribute():
 def test_operations_are_listed_with_their_documentation():
     names = dir(ops)
     assert len(names) > 100 and "matmul" in names
-    assert "dot(" in ops.matmul.documentation
+    assert "matmul(" in ops.matmul.documentation
     for name in names:
         assert getattr(ops, name) is not None

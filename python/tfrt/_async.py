@@ -33,7 +33,7 @@ def _waiting(loop) -> _Waiting:
     return waiting
 
 
-async def run_async(self, feed, *, outputs=None, deadline=None, memory=None):
+async def run_async(self, feed, *, outputs=None, deadline=None, memory=None, cancel=None):
     """Calls the model with inputs by name; the event loop goes on until the outputs are there.
 
     Cancelling the task stops the call: none of its kernels begins after that.
@@ -46,7 +46,13 @@ async def run_async(self, feed, *, outputs=None, deadline=None, memory=None):
     future = waiting.futures[number] = loop.create_future()
     try:
         call = self._start(
-            feed, waiting.mailbox, number, outputs=outputs, deadline=deadline, memory=memory
+            feed,
+            waiting.mailbox,
+            number,
+            outputs=outputs,
+            deadline=deadline,
+            memory=memory,
+            cancel=cancel,
         )
         if not call.is_over:
             try:

@@ -7,17 +7,21 @@ from typing import Any, final
 import numpy as np
 
 __all__ = [
+    "CancellationToken",
     "Mailbox",
     "Model",
+    "Object",
     "Op",
     "PendingCall",
     "Runtime",
     "Session",
     "Tensor",
     "ValueInfo",
+    "Variable",
     "__version__",
     "command",
     "from_dlpack",
+    "graph_page",
     "note_fork",
     "op_names",
 ]
@@ -30,12 +34,33 @@ _Deadline = float | timedelta | None
 @final
 class Runtime:
     def __new__(
-        cls, *, threads: int | None = None, memory: int | None = None, max_steps: int | None = None
+        cls,
+        *,
+        threads: int | None = None,
+        memory: int | None = None,
+        max_steps: int | None = None,
+        plugins: Sequence[str | os.PathLike[str]] | None = None,
+        record: bool = False,
     ) -> Runtime: ...
     @staticmethod
     def shared() -> Runtime: ...
     @property
     def threads(self) -> int: ...
+    @property
+    def ops(self) -> Any: ...
+    def profile(self) -> Any: ...
+    def save_variables(self, path: str | os.PathLike[str]) -> None: ...
+    def load_variables(self, path: str | os.PathLike[str]) -> int: ...
+    def _profile(self) -> tuple[str, str]: ...
+    def _save(self, as_npz: bool) -> bytes: ...
+    def _load(self, content: bytes, as_npz: bool) -> int: ...
+
+@final
+class CancellationToken:
+    def __new__(cls) -> CancellationToken: ...
+    def cancel(self) -> None: ...
+    @property
+    def is_cancelled(self) -> bool: ...
 
 @final
 class ValueInfo:
@@ -80,6 +105,7 @@ class Model:
         outputs: Sequence[str] | str | None = None,
         deadline: _Deadline = None,
         memory: int | None = None,
+        cancel: CancellationToken | None = None,
     ) -> dict[str, Any]: ...
     async def run_async(
         self,
@@ -88,6 +114,7 @@ class Model:
         outputs: Sequence[str] | str | None = None,
         deadline: _Deadline = None,
         memory: int | None = None,
+        cancel: CancellationToken | None = None,
     ) -> dict[str, Any]: ...
     def session(
         self,
@@ -106,7 +133,9 @@ class Model:
         outputs: Sequence[str] | str | None = None,
         deadline: _Deadline = None,
         memory: int | None = None,
+        cancel: CancellationToken | None = None,
     ) -> PendingCall: ...
+    def _repr_html_(self) -> str: ...
 
 @final
 class Session:
@@ -151,10 +180,34 @@ class Tensor:
     def _again(cls, name: str, shape: Sequence[int], elements: Any) -> Tensor: ...
 
 def from_dlpack(value: Any) -> Tensor: ...
+def graph_page(
+    source: _Source, *, dims: dict[str, int] | None = None, name: str | None = None
+) -> tuple[str, str]: ...
+
+@final
+class Variable:
+    def __new__(
+        cls, value: Any, dtype: Any = None, *, name: str | None = None, runtime: Runtime | None = None
+    ) -> Variable: ...
+    @property
+    def dtype(self) -> np.dtype[Any] | str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def name(self) -> str | None: ...
+    def read(self) -> Tensor: ...
+    def numpy(self) -> np.ndarray[Any, Any]: ...
+    def assign(self, value: Any) -> None: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+
+@final
+class Object: ...
 
 @final
 class Op:
-    def __new__(cls, name: str) -> Op: ...
+    def __new__(
+        cls, name: str, called: str | None = None, runtime: Runtime | None = None
+    ) -> Op: ...
     @property
     def __name__(self) -> str: ...
     @property
@@ -162,7 +215,7 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor, ...]: ...
 
 def note_fork() -> None: ...
-def op_names() -> list[str]: ...
+def op_names(runtime: Runtime | None = None) -> list[str]: ...
 def command(words: Sequence[str]) -> int: ...
 
 @final

@@ -9,6 +9,7 @@ use pyo3::types::{PyDelta, PyDeltaAccess, PyDict, PyString};
 use tfrt::model::{Datum, ValueInfo};
 use tfrt::{AnyAsyncValue, Call, Context, Error, ErrorCode, Runtime};
 
+use crate::cancel::{PyCancellationToken, Registration};
 use crate::error::{invalid_argument, raise};
 use crate::{array, convert};
 
@@ -48,6 +49,8 @@ pub struct Bounds<'py> {
     pub deadline: Option<Bound<'py, PyAny>>,
     /// The most bytes that the call may hold at once.
     pub memory: Option<usize>,
+    /// Cancels the call.
+    pub cancel: Option<Bound<'py, PyCancellationToken>>,
 }
 
 impl Bounds<'_> {
@@ -56,7 +59,7 @@ impl Bounds<'_> {
     /// # Errors
     ///
     /// `DeadlineExceeded` for a deadline that has passed, `InvalidArgument` for one that is no time.
-    pub fn context(&self, py: Python<'_>, runtime: &Runtime) -> PyResult<Context> {
+    pub fn context(&self, py: Python<'_>, runtime: &Runtime) -> PyResult<CallContext> {
         expect_threads(py)?;
         let mut builder = runtime.context_builder();
         if let Some(deadline) = &self.deadline
@@ -74,7 +77,13 @@ impl Bounds<'_> {
         if let Some(memory) = self.memory {
             builder = builder.max_memory(memory);
         }
-        Ok(builder.build())
+        let context = builder.build();
+        let cancel = self.cancel.as_ref();
+        let registration = cancel.map(|token| token.get().register(&context));
+        Ok(CallContext {
+            context,
+            _registration: registration,
+        })
     }
 }
 
@@ -99,10 +108,16 @@ fn seconds(deadline: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
 }
 
-/// A call that has begun, and what is to be told of it.
+/// The context of a call, which the call's token cancels.
+pub struct CallContext {
+    pub context: Context,
+    _registration: Option<Registration>,
+}
+
+/// A call that has begun, with its context.
 pub struct Started {
     pub call: Call,
-    pub context: Context,
+    pub context: CallContext,
 }
 
 impl Started {
@@ -119,7 +134,7 @@ impl Started {
                 break;
             }
             if let Err(interrupt) = py.check_signals() {
-                context.cancel();
+                context.context.cancel();
                 drop(call);
                 array::settle(py);
                 return Err(interrupt);

@@ -53,6 +53,32 @@ pub fn to_datum(value: &Bound<'_, PyAny>, expected: &ValueType) -> PyResult<Datu
     }
 }
 
+/// Copies an object to a tensor that lives longer than a call. `wanted` is the type that is asked for.
+///
+/// # Errors
+///
+/// `InvalidArgument` for an object that is no array, or one of another type.
+pub fn to_owned_tensor(value: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> {
+    let py = value.py();
+    let tensor = to_tensor(value, wanted)?;
+    if let Some(wanted) = wanted
+        && wanted != tensor.dtype()
+    {
+        let found = tensor.metadata();
+        let message = format!("expected elements that are {wanted}, found {found}");
+        return Err(invalid_argument(py, message));
+    }
+    let copy = match tensor.dtype() {
+        DType::String => Ok(tensor),
+        dtype => tensor.read_owned().and_then(|reading| {
+            let extents: Vec<usize> = tensor.shape().extents().collect();
+            Tensor::from_bytes(dtype, &extents, &reading)
+        }),
+    };
+    array::settle(py);
+    copy.map_err(|error| raise(py, error))
+}
+
 /// Makes a tensor of an object: of an array, a tensor, what speaks DLPack, a number, or nested lists. `wanted` is the type
 /// that numbers and lists get, if none of them loses by it.
 ///

@@ -2,8 +2,8 @@
 //!
 //! | File | Has |
 //! | --- | --- |
-//! | `model.rs`, `session.rs`, `runtime.rs`, `tensor.rs` | the classes that users see |
-//! | `op.rs` | operations, called one at a time |
+//! | `model.rs`, `session.rs`, `runtime.rs`, `tensor.rs`, `variable.rs`, `cancel.rs` | the classes that users see |
+//! | `op.rs`, `attr.rs` | operations, called one at a time |
 //! | `call.rs`, `pending.rs` | how calls begin, are waited for and awaited |
 //! | `convert.rs` | objects of Python as values of models, and back |
 //! | `array.rs`, `dlpack.rs`, `dtype.rs` | elements that NumPy and other libraries see where they are |
@@ -19,7 +19,9 @@ use pyo3::prelude::*;
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod array;
+mod attr;
 mod call;
+mod cancel;
 mod convert;
 #[allow(unsafe_code, reason = "a listed module")]
 mod dlpack;
@@ -29,10 +31,12 @@ mod error;
 mod model;
 mod op;
 mod pending;
+#[allow(unsafe_code, reason = "a listed module")]
 mod runtime;
 mod session;
 #[allow(unsafe_code, reason = "a listed module")]
 mod tensor;
+mod variable;
 
 /// Models, tensors and runtimes of tfrt.
 #[pymodule]
@@ -40,7 +44,9 @@ mod _tfrt {
     #[pymodule_export]
     use crate::call::note_fork;
     #[pymodule_export]
-    use crate::model::{PyModel, PyValueInfo};
+    use crate::cancel::PyCancellationToken;
+    #[pymodule_export]
+    use crate::model::{PyModel, PyValueInfo, graph_page};
     #[pymodule_export]
     use crate::op::{PyOp, op_names};
     #[pymodule_export]
@@ -51,6 +57,8 @@ mod _tfrt {
     use crate::session::PySession;
     #[pymodule_export]
     use crate::tensor::{PyTensor, from_dlpack};
+    #[pymodule_export]
+    use crate::variable::{PyObject, PyVariable};
 
     use pyo3::prelude::*;
 

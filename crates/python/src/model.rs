@@ -9,10 +9,12 @@ use pyo3::buffer::PyBuffer;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use tfrt::input::Input;
 use tfrt::model::{Datum, Dim, ModelInputs, Slots, ValueInfo, ValueType};
-use tfrt::{AnyAsyncValue, Error, Model, OpenOptions, Runtime};
+use tfrt::{AnyAsyncValue, Error, Formats, Model, OpenError, OpenOptions};
 
 use crate::call::{Bounds, OutputInfos, Started, Wanted, expect_threads};
+use crate::cancel::PyCancellationToken;
 use crate::error::{about, invalid_argument, raise};
 use crate::pending::{Mailbox, PendingCall};
 use crate::runtime::PyRuntime;
@@ -28,7 +30,7 @@ const SHORT: Duration = Duration::from_micros(1_000);
 #[pyclass(frozen, name = "Model", module = "tfrt")]
 pub struct PyModel {
     model: Model,
-    runtime: Runtime,
+    runtime: PyRuntime,
     outputs: OutputInfos,
     short: Short,
 }
@@ -192,14 +194,14 @@ impl PyModel {
         wanted: &Wanted,
         bounds: &Bounds<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let context = bounds.context(py, &self.runtime)?;
+        let context = bounds.context(py, &self.runtime.runtime)?;
         let (size, loans) = (feed.size, feed.loans());
         let arguments = self.arguments(py, feed)?;
         let begun = Instant::now();
         let main = self.model.function();
         let call = match self.short.expects(size) {
-            true => py.detach(|| main.call(&context, arguments)),
-            false => main.spawn(&context, arguments),
+            true => py.detach(|| main.call(&context.context, arguments)),
+            false => main.spawn(&context.context, arguments),
         };
         let values = Started { call, context }.wait(py)?;
         self.short.saw(size, begun.elapsed());
@@ -225,39 +227,28 @@ impl PyModel {
         name: Option<String>,
     ) -> PyResult<PyModel> {
         expect_threads(py)?;
-        let runtime = match runtime {
-            Some(runtime) => runtime.get().0.clone(),
-            None => Runtime::shared().clone(),
+        let shared = match runtime {
+            Some(runtime) => runtime.get().clone(),
+            None => PyRuntime::of_process(),
         };
-        let mut options = OpenOptions::new().optimize(optimize);
-        for (dim, size) in dims.iter().flat_map(|dims| dims.iter()) {
-            let pair = (dim.extract::<String>(), size.extract::<usize>());
-            let (Ok(dim), Ok(size)) = pair else {
-                let message =
-                    format!("dims: expected a name and its size, found {dim:?}: {size:?}");
-                return Err(invalid_argument(py, message));
-            };
-            options = options.dim(dim, size);
-        }
+        let runtime = &shared.runtime;
+        let mut options = fixed(py, dims)?.optimize(optimize);
         if let Some(device) = device {
             options = options.device(device);
         }
         let model = match Source::of(source)? {
             Source::Path(path) => py.detach(|| runtime.open_model_with(path, &options)),
-            Source::Bytes(bytes) => {
-                let name = name.unwrap_or_else(|| "<bytes>".to_owned());
-                py.detach(|| {
-                    let input =
-                        tfrt::input::Input::from_bytes_with(&name, bytes, runtime.formats())?;
-                    runtime.load_model_with(&input, &options)
-                })
-            }
+            bytes @ Source::Bytes(_) => py.detach(|| {
+                let input = bytes.input(name, runtime.formats())?;
+                runtime.load_model_with(&input, &options)
+            }),
         };
         let model = model.map_err(|error| raise(py, error))?;
         let outputs = model.outputs().into();
+        shared.note(model.program());
         Ok(PyModel {
             model,
-            runtime,
+            runtime: shared,
             outputs,
             short: Short::default(),
         })
@@ -288,11 +279,11 @@ impl PyModel {
     /// The runtime that the model runs on.
     #[getter]
     fn runtime(&self) -> PyRuntime {
-        PyRuntime(self.runtime.clone())
+        self.runtime.clone()
     }
 
     /// Calls the model with inputs by name, and waits; returns its outputs by name, or those that are wanted.
-    #[pyo3(signature = (feed, *, outputs=None, deadline=None, memory=None))]
+    #[pyo3(signature = (feed, *, outputs=None, deadline=None, memory=None, cancel=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -300,10 +291,16 @@ impl PyModel {
         outputs: Option<&Bound<'py, PyAny>>,
         deadline: Option<Bound<'py, PyAny>>,
         memory: Option<usize>,
+        cancel: Option<Bound<'py, PyCancellationToken>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let wanted = Wanted::find(outputs, &self.outputs)?;
         let given = Feed::filled(py, |given| given.add_all(feed, self.model.inputs()))?;
-        self.call(py, given, &wanted, &Bounds { deadline, memory })
+        let bounds = Bounds {
+            deadline,
+            memory,
+            cancel,
+        };
+        self.call(py, given, &wanted, &bounds)
     }
 
     /// Calls the model with inputs in order, by keyword, or as a dictionary, and waits; returns its outputs by name.
@@ -322,7 +319,7 @@ impl PyModel {
 
     /// Begins a call, whose end the mailbox hears of; `tfrt._async` awaits it.
     #[expect(clippy::too_many_arguments, reason = "most of them go by keyword")]
-    #[pyo3(signature = (feed, mailbox, number, *, outputs=None, deadline=None, memory=None))]
+    #[pyo3(signature = (feed, mailbox, number, *, outputs=None, deadline=None, memory=None, cancel=None))]
     fn _start<'py>(
         &self,
         py: Python<'py>,
@@ -332,18 +329,24 @@ impl PyModel {
         outputs: Option<&Bound<'py, PyAny>>,
         deadline: Option<Bound<'py, PyAny>>,
         memory: Option<usize>,
+        cancel: Option<Bound<'py, PyCancellationToken>>,
     ) -> PyResult<PendingCall> {
         let wanted = Wanted::find(outputs, &self.outputs)?;
         let given = Feed::filled(py, |given| given.add_all(feed, self.model.inputs()))?;
-        let context = Bounds { deadline, memory }.context(py, &self.runtime)?;
+        let bounds = Bounds {
+            deadline,
+            memory,
+            cancel,
+        };
+        let context = bounds.context(py, &self.runtime.runtime)?;
         let is_short = self.short.expects(given.size);
         let size = given.size;
         let arguments = self.arguments(py, given)?;
         let begun = Instant::now();
         let main = self.model.function();
         let call = match is_short {
-            true => py.detach(|| main.call(&context, arguments)),
-            false => main.spawn(&context, arguments),
+            true => py.detach(|| main.call(&context.context, arguments)),
+            false => main.spawn(&context.context, arguments),
         };
         if is_short {
             self.short.saw(size, begun.elapsed());
@@ -372,7 +375,7 @@ impl PyModel {
         PySession::new(
             py,
             &self.model,
-            &self.runtime,
+            &self.runtime.runtime,
             state,
             initial,
             dims,
@@ -390,6 +393,38 @@ impl PyModel {
     }
 }
 
+/// Returns options that fix sizes of symbolic dimensions.
+fn fixed(py: Python<'_>, dims: Option<&Bound<'_, PyDict>>) -> PyResult<OpenOptions> {
+    let mut options = OpenOptions::new();
+    for (dim, size) in dims.iter().flat_map(|dims| dims.iter()) {
+        let pair = (dim.extract::<String>(), size.extract::<usize>());
+        let (Ok(dim), Ok(size)) = pair else {
+            let message = format!("dims: expected a name and its size, found {dim:?}: {size:?}");
+            return Err(invalid_argument(py, message));
+        };
+        options = options.dim(dim, size);
+    }
+    Ok(options)
+}
+
+/// Returns the graph of a model as a page of HTML, and as the document of JSON that it shows.
+#[pyfunction]
+#[pyo3(signature = (source, *, dims=None, name=None))]
+pub fn graph_page(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    dims: Option<&Bound<'_, PyDict>>,
+    name: Option<String>,
+) -> PyResult<(String, String)> {
+    let options = fixed(py, dims)?;
+    let source = Source::of(source)?;
+    let page = py.detach(|| {
+        let input = source.input(name, &Formats::builtin())?;
+        tfrt::command::graph_page(&input, &options)
+    });
+    page.map_err(|error| raise(py, error))
+}
+
 /// A path or bytes, which a model is opened from.
 enum Source {
     Path(PathBuf),
@@ -397,6 +432,17 @@ enum Source {
 }
 
 impl Source {
+    /// Reads the model; `name` is what messages call one of bytes.
+    fn input(self, name: Option<String>, formats: &Formats) -> Result<Input, OpenError> {
+        match self {
+            Source::Path(path) => Input::read(path),
+            Source::Bytes(bytes) => {
+                let name = name.unwrap_or_else(|| "<bytes>".to_owned());
+                Input::from_bytes_with(&name, bytes, formats)
+            }
+        }
+    }
+
     fn of(source: &Bound<'_, PyAny>) -> PyResult<Source> {
         let py = source.py();
         let has_path =

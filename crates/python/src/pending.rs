@@ -119,7 +119,7 @@ impl PendingCall {
     /// Cancels the call: no further kernel of it begins.
     fn cancel(&self) {
         if let Some(started) = &*self.started() {
-            started.context.cancel();
+            started.context.context.cancel();
         }
     }
 

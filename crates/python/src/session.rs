@@ -41,7 +41,7 @@ impl PySession {
         }
         for (input, value) in initial.iter().flat_map(|initial| initial.iter()) {
             let input: String = input.extract()?;
-            let tensor = owned(&value)?;
+            let tensor = convert::to_owned_tensor(&value, None)?;
             session = session.initial(&input, tensor).map_err(raised)?;
         }
         if let Some(max_length) = max_length {
@@ -56,21 +56,6 @@ impl PySession {
     fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Copies an array to a tensor that lives longer than a call.
-fn owned(value: &Bound<'_, PyAny>) -> PyResult<tfrt::Tensor> {
-    let py = value.py();
-    let tensor = convert::to_tensor(value, None)?;
-    let copy = match tensor.strings() {
-        Ok(_) => Ok(tensor),
-        Err(_) => tensor.read_owned().and_then(|reading| {
-            let extents: Vec<usize> = reading.shape().extents().collect();
-            tfrt::Tensor::from_bytes(reading.dtype(), &extents, &reading)
-        }),
-    };
-    array::settle(py);
-    copy.map_err(|error| raise(py, error))
 }
 
 #[pymethods]
@@ -106,7 +91,7 @@ impl PySession {
         let given = Feed::filled(py, |given| given.add_call(args, kwargs, &inputs))?;
         let loans = given.loans();
         let context = Bounds::default().context(py, &self.runtime)?;
-        let call = self.session().spawn(&context, given).into_call();
+        let call = self.session().spawn(&context.context, given).into_call();
         let values = Started { call, context }.wait(py)?;
         let dict = Wanted::All.dict(py, &outputs, values);
         array::settle_call(py, &loans);
@@ -119,7 +104,7 @@ impl PySession {
         let (call, inputs) = {
             let session = self.session();
             let inputs: Vec<_> = session.states().map(|(_, input)| input.clone()).collect();
-            (session.read(&context).into_call(), inputs)
+            (session.read(&context.context).into_call(), inputs)
         };
         let values = Started { call, context }.wait(py)?;
         Wanted::All.dict(py, &inputs, values)
@@ -127,7 +112,7 @@ impl PySession {
 
     /// Puts an array in the place of a state, by the name of its input; it is copied.
     fn replace(&self, py: Python<'_>, input: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let tensor = owned(value)?;
+        let tensor = convert::to_owned_tensor(value, None)?;
         let replaced = self.session().replace(input, tensor);
         replaced.map_err(|error| raise(py, error))
     }

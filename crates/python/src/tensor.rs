@@ -25,25 +25,8 @@ impl PyTensor {
     #[new]
     #[pyo3(signature = (value, dtype=None))]
     fn new(value: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyTensor> {
-        let py = value.py();
         let wanted = dtype.map(dtype::from_python).transpose()?;
-        let tensor = convert::to_tensor(value, wanted)?;
-        if let Some(wanted) = wanted
-            && wanted != tensor.dtype()
-        {
-            let found = tensor.metadata();
-            let message = format!("expected elements that are {wanted}, found {found}");
-            return Err(invalid_argument(py, message));
-        }
-        let copy = match tensor.dtype() {
-            DType::String => Ok(tensor),
-            dtype => tensor.read_owned().and_then(|reading| {
-                let extents: Vec<usize> = tensor.shape().extents().collect();
-                Tensor::from_bytes(dtype, &extents, &reading)
-            }),
-        };
-        array::settle(py);
-        copy.map(PyTensor).map_err(|error| raise(py, error))
+        convert::to_owned_tensor(value, wanted).map(PyTensor)
     }
 
     /// The type of the elements: NumPy's, or our name of one that NumPy and `ml_dtypes` lack.

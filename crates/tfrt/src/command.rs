@@ -1,4 +1,4 @@
-//! [`run`]: the command `tfrt` as a function: argument parsing and exit statuses.
+//! [`run`]: the command `tfrt` as a function: argument parsing and exit statuses; [`graph_page`]: what `tfrt inspect` shows.
 //!
 //! The program `tfrt` calls it with its command line, and the package for Python with its own.
 
@@ -15,6 +15,8 @@ use crate::console::Console;
 use crate::data;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{Cli, Color, Command, MessageFormat};
+
+pub use crate::commands::inspect::graph_page;
 
 /// Runs the command with these words, of which the first is the program's name, and returns the exit status. It is for
 /// processes that end then: it takes over what interrupts do and how panics are told, and may end the process itself.

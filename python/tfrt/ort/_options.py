@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import warnings
 
+from .._tfrt import CancellationToken
 from ._status import Fail
 
 _told: set = set()
@@ -95,15 +96,26 @@ class SessionOptions:
 
 
 class RunOptions:
-    """Options of a call, of which ``terminate`` cancels it."""
+    """Options of calls. Setting ``terminate``, from another thread say, cancels those that run with them."""
 
     def __init__(self) -> None:
-        self.terminate = False
+        self._token = CancellationToken()
         self.log_severity_level = -1
         self.log_verbosity_level = 0
         self.logid = ""
         self.only_execute_path_to_fetches = False
         self._entries: dict = {}
+
+    @property
+    def terminate(self) -> bool:
+        return self._token.is_cancelled
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        if value:
+            self._token.cancel()
+        elif self._token.is_cancelled:
+            self._token = CancellationToken()
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value

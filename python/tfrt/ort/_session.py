@@ -134,10 +134,9 @@ class InferenceSession:
         raise Fail("the session was not profiled: `tfrt run --profile` shows what ran when")
 
     def _run(self, output_names, feed: dict, run_options=None) -> dict:
-        if run_options is not None and run_options.terminate:
-            raise Fail("the call was not begun: `terminate` is set in its options")
+        token = run_options._token if run_options is not None else None
         with raised():
-            return self._model.run(feed, outputs=output_names or None)
+            return self._model.run(feed, outputs=output_names or None, cancel=token)
 
     def run(self, output_names, input_feed, run_options=None) -> list:
         """Calls the model, and returns the outputs of these names in their order; all of them for ``None``."""

@@ -3,7 +3,7 @@
 use tfrt::compiler;
 use tfrt::input::Input;
 use tfrt::ir::Module;
-use tfrt::{Formats, HostEvaluator, OpenOptions};
+use tfrt::{Formats, HostEvaluator, OpenError, OpenOptions};
 
 use super::{mapped, output, print_json, print_line};
 use crate::console::Console;
@@ -57,12 +57,25 @@ fn json(view: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(view).expect("our documents have text for keys")
 }
 
+/// Returns the graph of a model as a page for browsers, and as the document that the page shows.
+///
+/// # Errors
+///
+/// Those of [`Input::module_with`], and of decompiling.
+pub fn graph_page(input: &Input, opening: &OpenOptions) -> Result<(String, String), OpenError> {
+    let name = input.name();
+    let document = json(&graph::Graph::new(name, module(input, opening)?));
+    let page = page::page(&format!("Graph of {name}"), &document);
+    Ok((page, document.to_string()))
+}
+
 /// Returns the module of a model; of compiled bytes, what they were compiled from.
-fn module(input: &Input, opening: &OpenOptions) -> Result<Module, Failure> {
+fn module(input: &Input, opening: &OpenOptions) -> Result<Module, OpenError> {
     if let Some(module) = input.module_with(opening)? {
         return Ok(module);
     }
     let (formats, evaluator) = (Formats::builtin(), HostEvaluator::default());
-    let restored = compiler::decompile(&input.open_with(&formats, &evaluator, opening)?)?;
+    let program = input.open_with(&formats, &evaluator, opening)?;
+    let restored = compiler::decompile(&program).map_err(OpenError::Text)?;
     Ok(restored.module)
 }
