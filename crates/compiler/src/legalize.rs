@@ -21,6 +21,8 @@ pub struct Legalize {
     pub names: &'static [names::Name],
     /// Operations that are replaced by several, with the functions that do it.
     pub expand: &'static [(&'static str, ExpandFn)],
+    /// Attributes that are ignored: values say the same, or nothing here asks for what they say.
+    pub unread: &'static [&'static str],
 }
 
 impl Legalize {
@@ -30,6 +32,7 @@ impl Legalize {
             dialect,
             names: &[],
             expand: &[],
+            unread: &[],
         }
     }
 }
@@ -42,6 +45,15 @@ pub const ONNX: Legalize = Legalize {
     dialect: "onnx",
     names: names::onnx::NAMES,
     expand: &[],
+    unread: &[],
+};
+
+/// TensorFlow: SavedModels and frozen graphs.
+pub const TF: Legalize = Legalize {
+    dialect: "tf",
+    names: names::tf::NAMES,
+    expand: crate::passes::tf::EXPAND,
+    unread: names::tf::UNREAD,
 };
 
 /// The formats and the rows that a compilation knows.
@@ -57,7 +69,7 @@ impl Default for Dialects {
     /// Returns the built-in formats and rows.
     fn default() -> Dialects {
         Dialects {
-            formats: vec![ONNX],
+            formats: vec![ONNX, TF],
             rows: Table::default(),
         }
     }
@@ -116,6 +128,11 @@ impl<'m> Expansion<'m> {
 
     pub(crate) fn finish(self) -> Vec<OpId> {
         self.made
+    }
+
+    /// Returns the module, to evaluate constants.
+    pub(crate) fn module_mut(&mut self) -> &mut Module {
+        self.module
     }
 
     /// Returns the module, for types and constants.

@@ -20,6 +20,7 @@ pub(crate) use graph::attrs::OpAttrs;
 pub(crate) use graph::attrs::dtype;
 pub(crate) use graph::node::element;
 pub(crate) use graph::{GRAPH, PREPARED, prepared};
+pub(crate) use legalize::tf;
 
 /// All passes, sorted by name.
 pub(crate) const ALL: &[&Pass] = &[
@@ -43,4 +44,5 @@ pub(crate) const ALL: &[&Pass] = &[
     &legalize::onnx::upgrade::PASS,
     &streams::PRINT,
     &sequence::PASS,
+    &legalize::tf::to_graph::PASS,
 ];

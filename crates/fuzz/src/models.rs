@@ -1,9 +1,12 @@
 //! Properties of models of other systems: whatever their bytes are, there is an answer.
 
+use std::sync::Arc;
+
 use tfrt_import::onnx::{
     self, Options,
     data::{Data, Kind},
 };
+use tfrt_import::{ExternalData, FRONT_ENDS, FileProvider, ModelBytes, ReadLimits, SharedBytes};
 use tfrt_ir::{Module, PrintOptions, Source, print, verify};
 
 use crate::text::look_at;
@@ -26,6 +29,7 @@ pub fn import(bytes: &[u8]) {
         Ok(module) => check(&module),
         Err(diagnostics) => look_at(&diagnostics),
     }
+    saved_model(bytes);
     let kinds = [
         Kind::Tensor,
         Kind::SparseTensor,
@@ -35,6 +39,44 @@ pub fn import(bytes: &[u8]) {
     ];
     for kind in kinds {
         values(bytes, kind);
+    }
+}
+
+/// Imports bytes as a frozen graph, and as a directory: two bytes with the length of the graph, the graph, the length of the index,
+/// the index; the rest is the shard.
+fn saved_model(bytes: &[u8]) {
+    let format = FRONT_ENDS.iter().find(|format| format.name == "SavedModel");
+    let Some(format) = format else { return };
+    let cut = |bytes: &[u8]| -> (Vec<u8>, Vec<u8>) {
+        let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
+            return (Vec::new(), Vec::new());
+        };
+        let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
+        (rest[..length].to_vec(), rest[length..].to_vec())
+    };
+    let (graph, rest) = cut(bytes);
+    let (index, shard) = cut(&rest);
+    let give = move |name: &str| {
+        let found = match name {
+            "saved_model.pb" => &graph,
+            "variables/variables.index" => &index,
+            _ => &shard,
+        };
+        Some(Arc::new(found.clone()) as SharedBytes)
+    };
+    let given = ExternalData::Provider(FileProvider::new(give));
+    for (bytes, external_data) in [(bytes, &ExternalData::Refused), (&[][..], &given)] {
+        let source = tfrt_import::Source {
+            name: "fuzz.pb",
+            bytes: ModelBytes::from(bytes.to_vec()),
+            path: None,
+            signature: None,
+            external_data,
+        };
+        match (format.import)(&source, &ReadLimits::default()) {
+            Ok(imported) => check(&imported.module),
+            Err(diagnostics) => look_at(&diagnostics),
+        }
     }
 }
 

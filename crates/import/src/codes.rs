@@ -24,7 +24,7 @@ macro_rules! codes {
 }
 
 codes! {
-    NOT_A_MODEL = "TF1001", "bytes that are no ONNX model";
+    NOT_A_MODEL = "TF1001", "bytes that are no model";
     MODEL_TOO_DEEP = "TF1002", "a model whose parts are nested too deeply";
     MODEL_TOO_LARGE = "TF1003", "a model that would take too much memory";
     OPSET = "TF1004", "a version of an operator set that is missing or unknown";

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tfrt_ir::{Diagnostics, Module};
 
 use crate::onnx::{self, ExternalData, Survey};
+use crate::saved_model;
 
 /// A format of models: how to recognise its files, and how to import one as a module.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ pub type ImportFn = fn(&Source<'_>, &ReadLimits) -> Result<Imported, Diagnostics
 pub type SurveyFn = fn(&Source<'_>, &ReadLimits) -> Result<Survey, Diagnostics>;
 
 /// The built-in formats, in the order in which they are tried.
-pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END];
+pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END, saved_model::FRONT_END];
 
 /// The path and the first bytes of a file or folder, by which its format is recognised.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,8 @@ pub struct Source<'a> {
     pub bytes: ModelBytes,
     /// The path, if there is one.
     pub path: Option<&'a Path>,
+    /// The function of the model that is asked for, where a format has several with names of their own.
+    pub signature: Option<&'a str>,
     /// The place of the model's other files: [`ExternalData::read`] reads one.
     pub external_data: &'a ExternalData,
 }

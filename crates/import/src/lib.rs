@@ -17,6 +17,7 @@ mod builder;
 pub mod codes;
 mod front_end;
 pub mod onnx;
+mod saved_model;
 mod signature;
 
 pub use builder::GraphBuilder;

@@ -18,22 +18,22 @@
 //! # Ok::<(), tfrt_ir::Diagnostics>(())
 //! ```
 
-mod attributes;
+pub(crate) mod attributes;
 mod check;
 pub mod data;
-mod element;
-mod external;
+pub(crate) mod element;
+pub(crate) mod external;
 mod function;
-mod gate;
+pub(crate) mod gate;
 mod graph;
 mod model;
 mod order;
-mod problem;
+pub(crate) mod problem;
 mod proto;
 mod results;
 pub mod schema;
 mod sparse;
-mod tensor;
+pub(crate) mod tensor;
 mod types;
 
 use std::path::Path;
@@ -41,6 +41,7 @@ use std::path::Path;
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
 
+use crate::saved_model::looks_like_saved_model;
 use crate::{FileHead, FrontEnd, Imported, ReadLimits, codes};
 use problem::Problem;
 
@@ -185,7 +186,7 @@ pub fn looks_like_model(bytes: &[u8]) -> bool {
     };
     match first {
         // The version of the format, a small number, which all writers put first.
-        0x08 => (1..0x20).contains(&second),
+        0x08 => (1..0x20).contains(&second) && !looks_like_saved_model(bytes),
         // The producer's name or the graph, by writers that leave the version out or put it last.
         0x12 | 0x3a | 0x42 => gate::check(bytes, &gate::messages::MODEL).is_ok(),
         _ => false,

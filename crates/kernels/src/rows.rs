@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tfrt_host::Error;
+use tfrt_host::kernel::KernelRegistry;
 use tfrt_ops::{InferError, OpDef};
-use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel};
+use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel, register_tensors};
 
 mod arrays;
 mod detection;
@@ -65,6 +66,14 @@ static BY_NAME: LazyLock<HashMap<&'static str, TensorKernel>> =
 /// Returns all kernels of this module.
 pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
     KERNELS.iter().copied().flatten()
+}
+
+/// Adds the kernels of programs for library rows of TensorFlow: `cpu.tf.Pack`.
+pub fn register(registry: &mut KernelRegistry) {
+    register_tensors(
+        registry,
+        kernels().filter(|kernel| kernel.op.starts_with("tf.")),
+    );
 }
 
 /// Returns the kernels of a row on the processor, if there are some.

@@ -279,7 +279,8 @@ impl Input {
     ///
     /// `Text` with all that is wrong with it; `Dimension` for a dimension that it can't have.
     pub fn module_with(&self, options: &OpenOptions) -> Result<Option<Module>, OpenError> {
-        let Some(imported) = self.imported().map_err(OpenError::Text)? else {
+        let signature = options.signature_name();
+        let Some(imported) = self.imported_as(signature).map_err(OpenError::Text)? else {
             return Ok(None);
         };
         let Imported { mut module, notes } = imported;
@@ -294,11 +295,15 @@ impl Input {
     ///
     /// See [`module`](Self::module).
     pub fn imported(&self) -> Result<Option<Imported>, Diagnostics> {
+        self.imported_as(None)
+    }
+
+    fn imported_as(&self, signature: Option<&str>) -> Result<Option<Imported>, Diagnostics> {
         match self {
             Input::Text(source) => Ok(Some(parse(source)?.into())),
             Input::Bytes { .. } => Ok(None),
             Input::Model(model) => {
-                let imported = model.import()?;
+                let imported = model.import(signature)?;
                 tfrt_ir::verify(&imported.module)?;
                 Ok(Some(imported))
             }
@@ -618,24 +623,25 @@ impl ModelInput {
         &self.format
     }
 
-    fn source(&self) -> tfrt_import::Source<'_> {
+    fn source<'s>(&'s self, signature: Option<&'s str>) -> tfrt_import::Source<'s> {
         tfrt_import::Source {
             name: &self.name,
             bytes: self.bytes.clone(),
             path: self.path.as_deref(),
+            signature,
             external_data: &self.outside,
         }
     }
 
-    fn import(&self) -> Result<Imported, Diagnostics> {
-        (self.format.front_end.import)(&self.source(), &self.limits)
+    fn import(&self, signature: Option<&str>) -> Result<Imported, Diagnostics> {
+        (self.format.front_end.import)(&self.source(signature), &self.limits)
     }
 
     fn survey(&self) -> Result<importer::Survey, Diagnostics> {
         match self.format.front_end.survey {
-            Some(survey) => survey(&self.source(), &self.limits),
+            Some(survey) => survey(&self.source(None), &self.limits),
             None => Ok(importer::Survey {
-                module: self.import()?.module,
+                module: self.import(None)?.module,
                 problems: Diagnostics::default(),
                 unknown: Vec::new(),
             }),

@@ -46,6 +46,7 @@ pub struct OpenOptions {
     strict_device: bool,
     warnings: Option<Warnings>,
     placements: Option<Placements>,
+    signature: Option<String>,
 }
 
 /// A list of reports that opening models for a device adds to ([`OpenOptions::placements`]). Clones are the same list.
@@ -105,7 +106,21 @@ impl OpenOptions {
             strict_device: false,
             warnings: None,
             placements: None,
+            signature: None,
         }
+    }
+
+    /// Sets which function of the model is meant, where the format has several with names of their own: the signature of a SavedModel
+    /// [default: `serving_default`]. Models of other formats have one alone, and ignore it.
+    #[must_use]
+    pub fn signature(mut self, name: impl Into<String>) -> OpenOptions {
+        self.signature = Some(name.into());
+        self
+    }
+
+    /// Returns the function of the model that is meant, if one was named.
+    pub(crate) fn signature_name(&self) -> Option<&str> {
+        self.signature.as_deref()
     }
 
     /// Fixes a symbolic dimension of the inputs to a size, wherever its name stands. Extents that follow from it are known

@@ -14,9 +14,9 @@ pub(super) mod lower;
 mod model;
 pub(super) mod node;
 pub(super) mod place;
-mod pointwise;
+pub(super) mod pointwise;
 pub(super) mod prepare;
-mod rewrite;
+pub(super) mod rewrite;
 pub(super) mod store;
 
 use std::collections::HashSet;
@@ -27,6 +27,9 @@ use super::scope;
 
 /// The prefix of operations of graphs.
 pub(crate) const GRAPH: &str = "graph.";
+
+/// The prefix of operations of TensorFlow that have library rows.
+pub(crate) const TF: &str = "tf.";
 
 /// The operation that prepares a kernel's constants once for all calls.
 pub(super) const PREPARE: &str = "graph.prepare";
@@ -40,7 +43,7 @@ pub(crate) fn prepared() -> Type {
 pub(crate) const PREPARED: &str = "!graph.prepared";
 
 /// The operation of an operand that is left out.
-pub(super) const NO_VALUE: &str = "graph.none";
+pub(in crate::passes) const NO_VALUE: &str = "graph.none";
 
 /// The operation of a constant.
 pub(super) const CONSTANT: &str = "onnx.Constant";
@@ -61,7 +64,7 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     });
     let is_ours = |op: &OpId| {
         let name = module.op(*op).name();
-        ["onnx.", GRAPH, "cpu.fused."]
+        ["onnx.", GRAPH, TF, "cpu.fused."]
             .iter()
             .any(|dialect| name.starts_with(dialect))
     };

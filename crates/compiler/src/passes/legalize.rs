@@ -4,11 +4,12 @@
 //! is replaced by them. One that has a row of its own stays. Of any other the format's dialect has none, which is an
 //! error; operations of dialects that no format has are nobody's business here.
 
+mod named;
 pub(super) mod onnx;
 mod structure;
+pub(crate) mod tf;
 
-use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
-use tfrt_ops::Table;
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, similar};
 use tfrt_ops::names::{Name, NameAttr};
 
 use super::graph::attrs;
@@ -16,7 +17,7 @@ use super::graph::calls::{CALL, Calls};
 use super::{graph, scope};
 use crate::codes;
 use crate::graph::check;
-use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
+use crate::legalize::{Context, Expansion, Legalize};
 use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
@@ -75,6 +76,7 @@ fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
 
 fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     let formats = &context.dialects.formats;
+    constants(module, diagnostics);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let format_of = |module: &Module, op: OpId| {
@@ -91,7 +93,7 @@ fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diag
                 kept.push(op);
                 continue;
             };
-            match legalize(module, op, format, &context.dialects.rows, &mut kept) {
+            match legalize(module, op, format, context, &mut kept) {
                 Ok(true) => kept.push(op),
                 Ok(false) => gone.push(op),
                 Err(message) => {
@@ -101,6 +103,24 @@ fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diag
             }
         }
         finish(module, block, kept, gone);
+    }
+}
+
+/// Converts constants, which names look at, to the form that evaluation knows.
+fn constants(module: &mut Module, diagnostics: &mut Diagnostics) {
+    let Some(row) = tfrt_ops::find("constant") else {
+        return;
+    };
+    for block in scope::blocks(module) {
+        for op in module.block(block).operations().to_vec() {
+            if *module.op(op).name() != "graph.constant" {
+                continue;
+            }
+            let done = check(module, op, row).and_then(|()| structure::restore(module, op, row));
+            if let Err(message) = done {
+                diagnostics.push(module.op_error(codes::GRAPH, op, message));
+            }
+        }
     }
 }
 
@@ -117,12 +137,25 @@ fn legalize(
     module: &mut Module,
     op: OpId,
     format: &Legalize,
-    rows: &Table,
+    context: &Context<'_>,
     kept: &mut Vec<OpId>,
 ) -> Result<bool, String> {
     let full = module.op(op).name().clone();
     let name = full.split_once('.').map_or("", |(_, name)| name);
-    if let Some(name) = format.names.iter().find(|own| own.name == name) {
+    // What stands for one form of an operation, above others.
+    if let Some((_, make)) = format.expand.iter().find(|(own, _)| *own == name)
+        && expand(module, op, &mut |expansion| make(expansion), kept)?
+    {
+        return Ok(false);
+    }
+    let found = format.names.iter().find(|own| own.name == name);
+    if let Some(name) = found.filter(|name| named::is_general(name, format)) {
+        let mut make =
+            |expansion: &mut Expansion<'_>| named::translate(expansion, name, format, context);
+        expand(module, op, &mut make, kept)?;
+        return Ok(false);
+    }
+    if let Some(name) = found {
         let row = tfrt_ops::find(name.row).ok_or_else(|| no_row(name.row))?;
         let named = rename(module, op, name).and_then(|()| check(module, op, row));
         return match named {
@@ -134,15 +167,20 @@ fn legalize(
             }
         };
     }
-    if let Some((_, make)) = format.expand.iter().find(|(own, _)| *own == name) {
-        expand(module, op, *make, kept)?;
-        return Ok(false);
+    if let Some(row) = tfrt_ops::find(&full).filter(|row| row.dialect() == format.dialect) {
+        named::unread(module, op, row, format)?;
+        attrs::unify(module, op, row.attrs);
+        check(module, op, row)?;
+        return Ok(true);
     }
-    if let Some(row) = rows.find_added(&full) {
+    if let Some(row) = context.dialects.rows.find_added(&full) {
         check(module, op, &row)?;
         return Ok(true);
     }
     let names = format.names.iter().map(|own| own.name);
+    if format.expand.iter().any(|(own, _)| *own == name) {
+        return Err("has a form that nothing here stands for".to_owned());
+    }
     let known = names.chain(format.expand.iter().map(|(own, _)| *own));
     Err(match similar::nearest(name, known) {
         Some(other) => format!("is no operation of this format; did you mean '{other}'?"),
@@ -183,19 +221,24 @@ fn rename(module: &mut Module, op: OpId, name: &Name) -> Result<(), String> {
     Ok(())
 }
 
-/// Replaces an operation by those that `make` makes.
+/// Replaces an operation by those that `make` makes; returns whether it was replaced. It is not if `make` returns no values for an
+/// operation with results: then it has another meaning.
 fn expand(
     module: &mut Module,
     op: OpId,
-    make: ExpandFn,
+    make: &mut dyn FnMut(&mut Expansion<'_>) -> Result<Vec<ValueId>, String>,
     kept: &mut Vec<OpId>,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     let n_results = module.op(op).results().len();
     let mut expansion = Expansion::new(module, op);
     let made = make(&mut expansion);
     let operations = expansion.finish();
     let values = match made {
         Ok(values) if values.len() == n_results => values,
+        Ok(values) if values.is_empty() => {
+            finish_unused(module, operations);
+            return Ok(false);
+        }
         failed => {
             let found = failed.map(|values| values.len());
             finish_unused(module, operations);
@@ -216,7 +259,7 @@ fn expand(
     }
     kept.extend(operations);
     scope::replace(module, op, &values);
-    Ok(())
+    Ok(true)
 }
 
 /// Erases operations that are used only by one another.

@@ -220,12 +220,12 @@ pub(super) fn of(problem: Problem, name: &str) -> Problem {
 }
 
 /// Returns the type of a tensor of these extents.
-pub(super) fn tensor_type(dims: &[usize], element: ElementType) -> Type {
+pub(crate) fn tensor_type(dims: &[usize], element: ElementType) -> Type {
     Type::tensor(sizes(dims).collect(), element.ty())
 }
 
 /// Makes an attribute of extents.
-pub(super) fn extents(dims: &[usize]) -> Attribute {
+pub(crate) fn extents(dims: &[usize]) -> Attribute {
     let list = sizes(dims).map(|size| Attribute::integer(size, Type::I64));
     Attribute::array(list.collect())
 }
@@ -236,7 +236,7 @@ fn sizes(dims: &[usize]) -> impl Iterator<Item = i64> {
 }
 
 /// Makes an attribute of a tensor's elements, which are shared and not copied.
-pub(super) fn dense(tensor: &Tensor) -> Attribute {
+pub(crate) fn dense(tensor: &Tensor) -> Attribute {
     let (elements, splat) = match &tensor.data {
         TensorData::Bytes(bytes) => {
             let size = tensor.element.size_bytes();

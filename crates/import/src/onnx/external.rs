@@ -158,7 +158,7 @@ pub(super) struct ExternalFiles {
 }
 
 /// A file that is open: on disk, or as the bytes of a provider.
-enum OpenFile {
+pub(crate) enum OpenFile {
     File(File),
     Bytes(SharedBytes),
 }
@@ -234,31 +234,9 @@ impl ExternalFiles {
         let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
-        // Made at its size at once, and filled in place.
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len_bytes).collect();
-        let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
         let (opened, _) = self.file(location)?;
-        let read = match opened {
-            OpenFile::File(file) => file
-                .seek(SeekFrom::Start(offset))
-                .and_then(|_| file.read_exact(own)),
-            OpenFile::Bytes(given) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                let found = (**given).as_ref().get(start..);
-                let found = found.and_then(|rest| rest.get(..len_bytes));
-                match found {
-                    Some(found) => {
-                        own.copy_from_slice(found);
-                        Ok(())
-                    }
-                    None => Err(std::io::ErrorKind::UnexpectedEof.into()),
-                }
-            }
-        };
-        match read {
-            Ok(()) => Ok(bytes),
-            Err(cause) => Err(error(format!("cannot read '{}': {cause}", shown(location)))),
-        }
+        let read = opened.read_at(offset, len_bytes);
+        read.map_err(|cause| error(format!("cannot read '{}': {cause}", shown(location))))
     }
 
     /// Returns the place of a tensor's elements, and checks that the file has as many bytes.
@@ -308,6 +286,28 @@ impl ExternalFiles {
     }
 }
 
+impl OpenFile {
+    /// Reads so many bytes from an offset on. The caller has compared both with the length of the file.
+    pub(crate) fn read_at(&mut self, offset: u64, len_bytes: usize) -> std::io::Result<Arc<[u8]>> {
+        // Made at its size at once, and filled in place.
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len_bytes).collect();
+        let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        match self {
+            OpenFile::File(file) => {
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(own)?;
+            }
+            OpenFile::Bytes(given) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let found = (**given).as_ref().get(start..);
+                let found = found.and_then(|rest| rest.get(..len_bytes));
+                own.copy_from_slice(found.ok_or(std::io::ErrorKind::UnexpectedEof)?);
+            }
+        }
+        Ok(bytes)
+    }
+}
+
 impl ExternalData {
     /// Reads a file by its name relative to the model's folder, of so many bytes at most.
     ///
@@ -334,7 +334,10 @@ impl ExternalData {
     }
 
     /// Opens a file, and returns its length, or an error message and advice.
-    fn open(&self, location: &str) -> Result<(OpenFile, u64), (String, Option<&'static str>)> {
+    pub(crate) fn open(
+        &self,
+        location: &str,
+    ) -> Result<(OpenFile, u64), (String, Option<&'static str>)> {
         let plain = |message: String| (message, None);
         check_location(location).map_err(plain)?;
         let folder = match self {

@@ -6,7 +6,7 @@
 //! proportion to the file. An error says at which byte and in which field,
 //! `graph.node[3].attribute[0].t`.
 
-pub(super) mod messages;
+pub(crate) mod messages;
 
 use crate::{codes, onnx::problem::Problem};
 
@@ -21,14 +21,14 @@ const FREE_BYTES: usize = 64 << 20;
 const BYTES_PER_BYTE: usize = 32;
 
 /// The description of a message: its fields, and its size in memory.
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The bytes that the message takes when it is decoded, with the allocator's own.
     pub size: usize,
     pub fields: &'static [Field],
 }
 
 /// The description of a field.
-pub(super) struct Field {
+pub(crate) struct Field {
     pub number: u64,
     pub name: &'static str,
     pub kind: Kind,
@@ -36,7 +36,7 @@ pub(super) struct Field {
 
 /// The kind of a field's value.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Message(&'static Message),
     Text,
     Bytes,
@@ -63,7 +63,7 @@ struct OpenMessage {
 }
 
 /// Checks that bytes are a message that can be decoded.
-pub(super) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Problem> {
+pub(crate) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Problem> {
     let mut walk = Walk {
         bytes,
         at: 0,

@@ -6,14 +6,14 @@ use tfrt_ir::{Diagnostic, Location, visible};
 
 /// A mistake without a location.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     code: &'static str,
     message: String,
     help: Option<String>,
 }
 
 impl Problem {
-    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Problem {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Problem {
         Problem {
             code,
             message: message.into(),
@@ -22,28 +22,28 @@ impl Problem {
     }
 
     /// Adds advice.
-    pub(super) fn help(mut self, text: impl Into<String>) -> Problem {
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Problem {
         self.help = Some(text.into());
         self
     }
 
-    pub(super) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         self.code
     }
 
     /// Returns the message and the advice.
-    pub(super) fn into_text(self) -> (String, Option<String>) {
+    pub(crate) fn into_text(self) -> (String, Option<String>) {
         (self.message, self.help)
     }
 
     /// Adds the part of the model in front of the message.
-    pub(super) fn of(mut self, what: &str) -> Problem {
+    pub(crate) fn of(mut self, what: &str) -> Problem {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
     /// Makes a diagnostic at a location.
-    pub(super) fn at(self, location: Location) -> Diagnostic {
+    pub(crate) fn at(self, location: Location) -> Diagnostic {
         let error = Diagnostic::error(self.code, self.message).at_location(location);
         match self.help {
             Some(help) => error.help(help),
@@ -53,7 +53,7 @@ impl Problem {
 }
 
 /// Returns a name for display: cut if it is long, without control characters.
-pub(super) fn shown(name: &str) -> Cow<'_, str> {
+pub(crate) fn shown(name: &str) -> Cow<'_, str> {
     const MAX_SHOWN: usize = 100;
     let cut = match name.len() {
         0..=MAX_SHOWN => name,

@@ -161,7 +161,7 @@ pub(super) fn element_type(number: Option<i32>) -> Result<ElementType, Problem> 
 }
 
 /// Checks extents, and returns them with the number of elements, whose bytes do not overflow.
-pub(super) fn extents(dims: &[i64], element: ElementType) -> Result<(Vec<usize>, usize), Problem> {
+pub(crate) fn extents(dims: &[i64], element: ElementType) -> Result<(Vec<usize>, usize), Problem> {
     let mut extents = Vec::with_capacity(dims.len());
     for (index, &size) in dims.iter().enumerate() {
         let Ok(size) = usize::try_from(size) else {

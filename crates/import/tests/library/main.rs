@@ -2,4 +2,5 @@
 
 mod broken;
 mod models;
+mod saved_model;
 mod wire;

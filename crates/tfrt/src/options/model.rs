@@ -17,12 +17,20 @@ pub struct DimOptions {
     /// of another size are refused, and those that are generated or made of images have it
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
     pub dims: Vec<(String, usize)>,
+
+    /// Take this function of a SavedModel [default: serving_default, or the only one]
+    #[arg(long, value_name = "NAME")]
+    pub signature: Option<String>,
 }
 
 impl DimOptions {
     /// Returns the options by which a model is opened, optimized or not.
     pub fn open_options(&self, is_optimized: bool) -> OpenOptions {
         let options = OpenOptions::new().optimize(is_optimized);
+        let options = match &self.signature {
+            Some(name) => options.signature(name),
+            None => options,
+        };
         let dims = self.dims.iter();
         dims.fold(options, |options, (name, size)| options.dim(name, *size))
     }

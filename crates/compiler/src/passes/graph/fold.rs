@@ -32,7 +32,7 @@ pub(crate) const PASS: Pass = Pass {
 /// The most bytes of a constant that is compared with others.
 const MOST_COMPARED_BYTES: usize = 1 << 16;
 
-fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+pub(in crate::passes) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     let rows = &context.dialects.rows;
     for (function, block) in graphs(module) {
         integers(module, context, function, block);
@@ -58,9 +58,10 @@ fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: B
         }
         for result in rewrite.module.op(op).results().to_vec() {
             let is_unused = rewrite.module.is_unused(result);
-            if let Some((shape, numbers)) = known.get(&result).filter(|_| !is_unused) {
-                let mut list = rewrite::integers(numbers);
-                list.ty = Type::tensor(shape.clone(), Type::I64);
+            if let Some(known) = known.get(&result).filter(|_| !is_unused) {
+                let mut list = rewrite::integers_of(known.dtype, &known.numbers);
+                let element = list.element_type().clone();
+                list.ty = Type::tensor(known.shape.clone(), element);
                 let made = rewrite.constant(list, op);
                 rewrite.values.insert(result, made);
             }

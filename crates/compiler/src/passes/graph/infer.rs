@@ -17,7 +17,7 @@ use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
 use super::calls::Calls;
-use super::{GRAPH, graphs, lower, node, scope};
+use super::{GRAPH, TF, graphs, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
@@ -74,14 +74,24 @@ pub(in crate::passes) fn run(
     }
 }
 
-/// Returns the integers (`i64`) that a graph calculates and that follow from the inputs' types alone, whatever the
+/// The types of integers that state extents and positions.
+const INDICES: [tfrt_bef::DType; 2] = [tfrt_bef::DType::I32, tfrt_bef::DType::I64];
+
+/// Integers that are known before a graph runs.
+pub(super) struct KnownIntegers {
+    pub dtype: tfrt_bef::DType,
+    pub shape: Vec<i64>,
+    pub numbers: Vec<i64>,
+}
+
+/// Returns the integers (`i32` or `i64`) that a graph calculates and that follow from the inputs' types alone, whatever the
 /// model states of other values.
 pub(super) fn known_integers(
     module: &Module,
     context: &Context<'_>,
     function: OpId,
     block: BlockId,
-) -> HashMap<ValueId, (Vec<i64>, Vec<i64>)> {
+) -> HashMap<ValueId, KnownIntegers> {
     let mut inference = Inference {
         module,
         rows: &context.dialects.rows,
@@ -97,13 +107,20 @@ pub(super) fn known_integers(
     inference.block(block);
     let known = |value: &ValueId| {
         let fact = inference.facts.get(value)?;
-        let is_i64 = fact.dtype == Some(tfrt_bef::DType::I64);
+        let dtype = fact.dtype.filter(|dtype| INDICES.contains(dtype))?;
         let shape = fact.dims.as_ref()?.iter().map(Dim::value);
         let shape: Vec<i64> = shape.collect::<Option<_>>()?;
-        let numbers = fact.numbers().filter(|_| is_i64)?;
+        let numbers = fact.numbers()?;
         let n_elements = shape.iter().try_fold(1_i64, |n, size| n.checked_mul(*size));
         let fits = n_elements.is_some_and(|n| usize::try_from(n) == Ok(numbers.len()));
-        fits.then_some((*value, (shape, numbers)))
+        fits.then_some((
+            *value,
+            KnownIntegers {
+                dtype,
+                shape,
+                numbers,
+            },
+        ))
     };
     let operations = module.block(block).operations().iter();
     let results = operations.flat_map(|op| module.op(*op).results());
@@ -268,6 +285,7 @@ impl Inference<'_> {
         } else {
             let row = match name.strip_prefix(GRAPH) {
                 Some(name) => self.rows.find(name),
+                None if name.starts_with(TF) => self.rows.find(name),
                 None => self.rows.find_added(name),
             };
             if let Some(row) = row {

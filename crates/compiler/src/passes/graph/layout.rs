@@ -6,7 +6,7 @@
 //! of convolutions is transposed where images come in, and where they end.
 
 mod affine;
-mod images;
+pub(in crate::passes) mod images;
 mod rules;
 
 pub(super) use affine::{known_statistics, statistics};

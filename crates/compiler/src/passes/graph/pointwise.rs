@@ -11,15 +11,15 @@ use super::{attrs, node};
 
 /// A pointwise operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pointwise {
+pub(in crate::passes) struct Pointwise {
     row: &'static OpDef,
-    pub(super) operands: Operands,
+    pub(in crate::passes) operands: Operands,
     form: Form,
 }
 
 /// The operands of a pointwise operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operands {
+pub(in crate::passes) enum Operands {
     /// One operand; further ones, which `Clip` alone has, are of one element.
     One,
     /// Two operands, which are broadcast to each other.
@@ -57,7 +57,7 @@ impl Form {
 }
 
 /// Returns the pointwise operation of a row's name.
-pub(super) fn of_name(name: &str) -> Option<Pointwise> {
+pub(in crate::passes) fn of_name(name: &str) -> Option<Pointwise> {
     let row = tfrt_ops::find(name).filter(|row| row.is(Traits::POINTWISE))?;
     let has_rest = matches!(row.inputs.first()?.arity, Arity::Rest(_));
     let operands = match (row.inputs.len(), row.name) {

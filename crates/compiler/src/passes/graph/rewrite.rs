@@ -8,22 +8,26 @@ use tfrt_ir::{
     attributes::{DenseAttribute, DenseElements},
 };
 
+use tfrt_bef::DType;
 use tfrt_ops::{OpDef, Table};
 
 use super::{CONSTANT, calls, node};
 
 /// A rewrite of a block, from its first operation to its last.
-pub(super) struct Rewrite<'m> {
-    pub(super) module: &'m mut Module,
+pub(in crate::passes) struct Rewrite<'m> {
+    pub(in crate::passes) module: &'m mut Module,
     block: BlockId,
     operations: Vec<OpId>,
     /// The new values of old ones that are gone.
-    pub(super) values: HashMap<ValueId, ValueId>,
+    pub(in crate::passes) values: HashMap<ValueId, ValueId>,
 }
 
 impl<'m> Rewrite<'m> {
     /// Begins a rewrite; returns the block's operations, too, none of which is in the new block yet.
-    pub(super) fn new(module: &'m mut Module, block: BlockId) -> (Rewrite<'m>, Vec<OpId>) {
+    pub(in crate::passes) fn new(
+        module: &'m mut Module,
+        block: BlockId,
+    ) -> (Rewrite<'m>, Vec<OpId>) {
         let old = module.block(block).operations().to_vec();
         let operations = Vec::with_capacity(old.len());
         let rewrite = Rewrite {
@@ -36,12 +40,12 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Returns the new value of an old one.
-    pub(super) fn mapped(&self, value: ValueId) -> ValueId {
+    pub(in crate::passes) fn mapped(&self, value: ValueId) -> ValueId {
         self.values.get(&value).copied().unwrap_or(value)
     }
 
     /// Appends a new operation, and returns its first result.
-    pub(super) fn add(&mut self, state: OpState, like: OpId) -> ValueId {
+    pub(in crate::passes) fn add(&mut self, state: OpState, like: OpId) -> ValueId {
         let location = self.module.op(like).location().clone();
         let op = self.module.create(state.location(location));
         self.operations.push(op);
@@ -49,7 +53,7 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Appends an old operation, with new operands.
-    pub(super) fn keep(&mut self, op: OpId) {
+    pub(in crate::passes) fn keep(&mut self, op: OpId) {
         for index in 0..self.module.op(op).operands().len() {
             let old = self.module.op(op).operands()[index];
             let new = self.mapped(old);
@@ -61,7 +65,7 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Moves an operation to the end of those that were appended.
-    pub(super) fn move_to_end(&mut self, moved: OpId) {
+    pub(in crate::passes) fn move_to_end(&mut self, moved: OpId) {
         // It is near the end mostly.
         if let Some(at) = self.operations.iter().rposition(|op| *op == moved) {
             self.operations.remove(at);
@@ -70,7 +74,7 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Appends a constant.
-    pub(super) fn constant(&mut self, value: DenseAttribute, like: OpId) -> ValueId {
+    pub(in crate::passes) fn constant(&mut self, value: DenseAttribute, like: OpId) -> ValueId {
         let ty = value.ty.clone();
         let value = Attribute::Dense(Arc::new(value));
         let state = OpState::new(CONSTANT).attribute("value", value);
@@ -78,12 +82,12 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Appends a constant list of integers.
-    pub(super) fn integers(&mut self, list: &[i64], like: OpId) -> ValueId {
+    pub(in crate::passes) fn integers(&mut self, list: &[i64], like: OpId) -> ValueId {
         self.constant(integers(list), like)
     }
 
     /// Finishes the rewrite. Uses in regions follow, and operations that are in no block are erased.
-    pub(super) fn finish(self, old: &[OpId]) {
+    pub(in crate::passes) fn finish(self, old: &[OpId]) {
         let Rewrite {
             module,
             block,
@@ -104,7 +108,7 @@ impl<'m> Rewrite<'m> {
 }
 
 /// Returns a list of integers as a constant.
-pub(super) fn integers(list: &[i64]) -> DenseAttribute {
+pub(in crate::passes) fn integers(list: &[i64]) -> DenseAttribute {
     let bytes: Vec<u8> = list
         .iter()
         .flat_map(|number| number.to_le_bytes())
@@ -119,14 +123,36 @@ pub(super) fn integers(list: &[i64]) -> DenseAttribute {
     }
 }
 
+/// Returns a list of integers of a type, `i32` or `i64`, as a constant. Numbers that `i32` does not hold are `i64`.
+pub(in crate::passes) fn integers_of(dtype: DType, list: &[i64]) -> DenseAttribute {
+    let narrow: Option<Vec<i32>> = list
+        .iter()
+        .map(|number| i32::try_from(*number).ok())
+        .collect();
+    let (Some(narrow), DType::I32) = (narrow, dtype) else {
+        return integers(list);
+    };
+    let wide = integers(list);
+    let n = if wide.splat { 1 } else { narrow.len() };
+    let bytes: Vec<u8> = narrow[..n]
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    DenseAttribute {
+        ty: Type::tensor(wide.shape(), Type::I32),
+        elements: DenseElements::Bytes(bytes.into()),
+        splat: wide.splat,
+    }
+}
+
 /// Returns an array of integers as an attribute.
-pub(super) fn list(numbers: &[i64]) -> Attribute {
+pub(in crate::passes) fn list(numbers: &[i64]) -> Attribute {
     let one = |number: &i64| Attribute::integer(*number, Type::I64);
     Attribute::array(numbers.iter().map(one).collect())
 }
 
 /// Removes operations of a block without users and without effects, by built-in and added rows.
-pub(super) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
+pub(in crate::passes) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
     let (mut kept, mut effects) = (Vec::new(), Effects::default());
     for &op in module.block(block).operations().to_vec().iter().rev() {
         let is_unused = super::scope::is_unused(module, op) && !super::is_terminator(module, op);
@@ -207,7 +233,7 @@ fn functions_with_effects(module: &Module, rows: &Table) -> HashSet<String> {
 }
 
 /// Returns whether equal operands give equal results each time; false for an operation without a row.
-pub(super) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool {
+pub(in crate::passes) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool {
     let has_none = [super::NO_VALUE, super::EXTERNAL].contains(&module.op(op).name().as_str());
     let is_row = |row: OpDef| row.is_deterministic();
     let is_same = has_none
@@ -231,7 +257,7 @@ fn is_made_by_passes(module: &Module, op: OpId) -> bool {
 }
 
 /// Returns the attributes of an operation but for notes of passes.
-pub(super) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
+pub(in crate::passes) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
     let attributes = module.op(op).attributes().iter();
     attributes
         .filter(|(name, _)| name.as_str() != "model.shapes")

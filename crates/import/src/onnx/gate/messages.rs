@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The bytes that the allocator, and the list that holds a message, add to it.
-const AROUND: usize = 32;
+pub(crate) const AROUND: usize = 32;
 
 /// Declares messages: the type that is decoded, then number, name and kind of each field.
 ///
@@ -32,6 +32,7 @@ macro_rules! messages {
         )*
     };
 }
+pub(crate) use messages;
 
 messages! {
     MODEL: Model {

@@ -12,6 +12,8 @@ use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar
 use tfrt::ops::names::onnx as names;
 use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
+mod formats;
+
 /// Nodes that are named of an operation that is missing; all are counted.
 const MAX_NODES: usize = UnknownOperator::MAX_NODES;
 /// Signatures that are shown of an operation that is missing.
@@ -57,7 +59,10 @@ pub fn in_model(
         Err(error) => return (Vec::new(), vec![error]),
     };
     upgrade(&mut module);
-    let missing = missing(&module, runtime);
+    let mut missing = missing(&module, runtime);
+    let unknown = formats::missing(&module);
+    let is_known = unknown.is_empty();
+    missing.extend(unknown);
     let compiled = input::lower_as(module, opening)
         .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
         .map_err(OpenError::Text)
@@ -70,6 +75,8 @@ pub fn in_model(
     let problem = match compiled {
         // What load has against it is that kernels are missing, which is told better above.
         Ok(_) if !missing.is_empty() => None,
+        // What the compiler has against unknown operations, too.
+        Err(_) if !is_known => None,
         Ok(file) => Program::from_file(file, runtime).err(),
         Err(error) => Some(error),
     };

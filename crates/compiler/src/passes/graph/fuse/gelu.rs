@@ -3,7 +3,8 @@
 //! | Is | As |
 //! | --- | --- |
 //! | `x / 2 (1 + erf(x / √2))` | `graph.gelu` |
-//! | `x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³)))` | the same with `approximate = "tanh"` |
+//! | `x / 2 erfc(-x / √2)` | the same |
+//! | `x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³)))` | it with `approximate = "tanh"` |
 //!
 //! Factors may stand in any order, and numbers be multiplied or divided by.
 
@@ -47,6 +48,9 @@ fn gelu(module: &Module, op: OpId) -> Option<(ValueId, &'static str)> {
     }
     [(a, b), (b, a)].into_iter().find_map(|(x, sum)| {
         let is_like = node::is_f32(module, x) && node::shape(module, x)?.len() == rank;
+        if is_like && is_erfc(module, sum, x, rank) == Some(true) {
+            return Some((x, "none"));
+        }
         let inner = plus_one(module, sum, rank)?;
         let approximate = if is_erf(module, inner, x, rank) == Some(true) {
             "none"
@@ -82,6 +86,21 @@ fn is_erf(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<bo
     let erf = node::single_use_op(module, value, "erf")?;
     let product = inner_product(module, node::operand(module, erf, 0)?, rank)?;
     Some(product.values == [x] && is_near(product.factor, FRAC_1_SQRT_2))
+}
+
+/// Returns whether a value is `erfc(-x / √2)`.
+fn is_erfc(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<bool> {
+    let erfc = node::single_use_op(module, value, "erfc")?;
+    let product = inner_product(module, node::operand(module, erfc, 0)?, rank)?;
+    let &[factor] = &product.values[..] else {
+        return Some(false);
+    };
+    let negated = node::single_use_op(module, factor, "neg");
+    let negated = negated.and_then(|op| node::operand(module, op, 0));
+    Some(match negated {
+        Some(inner) => inner == x && is_near(product.factor, FRAC_1_SQRT_2),
+        None => factor == x && is_near(product.factor, -FRAC_1_SQRT_2),
+    })
 }
 
 /// Returns whether a value is `tanh(√(2/π) (x + 0.044715 x³))`.

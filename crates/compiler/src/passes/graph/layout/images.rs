@@ -8,10 +8,10 @@ use super::super::node;
 use super::super::rewrite::{self, Rewrite};
 
 /// The permutation of dimensions from channels first to channels last.
-pub(super) const LAST: [usize; 4] = [0, 2, 3, 1];
+pub(in crate::passes) const LAST: [usize; 4] = [0, 2, 3, 1];
 
 /// The permutation of dimensions from channels last to channels first.
-pub(super) const FIRST: [usize; 4] = [0, 3, 1, 2];
+pub(in crate::passes) const FIRST: [usize; 4] = [0, 3, 1, 2];
 
 /// Images in both layouts, by the values of the old block.
 #[derive(Default)]
@@ -119,7 +119,7 @@ fn transpose(
 }
 
 /// Returns a type of rank 4 with its dimensions in another order.
-pub(super) fn permuted(ty: &Type, order: [usize; 4]) -> Type {
+pub(in crate::passes) fn permuted(ty: &Type, order: [usize; 4]) -> Type {
     match ty.as_shaped() {
         Some((shape, element)) if shape.len() == 4 => {
             Type::tensor(order.map(|at| shape[at]).to_vec(), element.clone())

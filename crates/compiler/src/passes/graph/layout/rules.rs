@@ -9,7 +9,7 @@ use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
 use super::super::{fused, node};
 use super::affine;
-use super::images::{ImageLayouts, LAST, permuted};
+use super::images::{FIRST, ImageLayouts, LAST, permuted};
 
 /// Rewrites the operations of a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
@@ -58,6 +58,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
         "lrn" if images.is_native(first) => lrn(rewrite, images, op),
         "concat" => concat(rewrite, images, op),
         "transpose" if images.is_native(first) => transpose(rewrite, images, op),
+        "transpose" => given_last(rewrite, images, op, first),
         "reshape" if images.is_native(first) => channel_shuffle(rewrite, images, op),
         _ if operands == Some(Operands::One) && images.is_native(first) => {
             let module = &*rewrite.module;
@@ -250,6 +251,26 @@ fn transpose(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     let (x, result) = (node::operand(module, op, 0)?, module.op(op).results()[0]);
     let image = images.last(rewrite, x, op);
     rewrite.values.insert(result, image);
+    Some(())
+}
+
+/// Notes a transposition of an image that lies with channels last: it is made where channels are asked for first.
+fn given_last(
+    rewrite: &mut Rewrite<'_>,
+    images: &mut ImageLayouts,
+    op: OpId,
+    x: ValueId,
+) -> Option<()> {
+    let module = &*rewrite.module;
+    if node::ints(module, op, "perm")? != FIRST.map(|at| at as i64) || !node::is_f32(module, x) {
+        return None;
+    }
+    // A filter is no image, and folded.
+    if node::constant(module, x).is_some() {
+        return None;
+    }
+    let result = module.op(op).results()[0];
+    images.set(result, rewrite.mapped(x));
     Some(())
 }
 

@@ -10,7 +10,7 @@ use super::{Calls, Lowering, Values};
 ///
 /// `operations` are those that make the values, in order; none has a region, and none takes what is not
 /// made by another one. `None` if one can't be lowered.
-pub(in super::super) fn program(
+pub(in crate::passes) fn program(
     module: &mut Module,
     operations: &[OpId],
     returned: &[ValueId],
