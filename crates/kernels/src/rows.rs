@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tfrt_host::Error;
+use tfrt_host::kernel::KernelRegistry;
 use tfrt_ops::{InferError, OpDef};
-use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel};
+use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel, register_tensors};
 
 mod arrays;
 mod detection;
@@ -23,6 +24,7 @@ mod ragged;
 mod rearrange;
 mod search;
 mod segments;
+mod stablehlo;
 mod strings;
 mod tables;
 mod tensors;
@@ -48,6 +50,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     ragged::KERNELS,
     search::KERNELS,
     segments::KERNELS,
+    stablehlo::KERNELS,
     strings::KERNELS,
     tables::KERNELS,
     tensors::KERNELS,
@@ -65,6 +68,12 @@ static BY_NAME: LazyLock<HashMap<&'static str, TensorKernel>> =
 /// Returns all kernels of this module.
 pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
     KERNELS.iter().copied().flatten()
+}
+
+/// Adds the kernels of programs for library rows of TensorFlow and StableHLO: `cpu.tf.Pack`.
+pub fn register(registry: &mut KernelRegistry) {
+    let is_library = |op: &str| op.starts_with("tf.") || op.starts_with("stablehlo.");
+    register_tensors(registry, kernels().filter(|kernel| is_library(kernel.op)));
 }
 
 /// Returns the kernels of a row on the processor, if there are some.

@@ -16,10 +16,12 @@ use tfrt_ops::{Attrs, KernelQuery, OpDef};
 
 mod device;
 mod program;
+mod tensor_program;
 mod tensors;
 
 pub use device::DeviceCall;
 pub use program::register;
+pub use tensor_program::register_tensors;
 pub use tensors::{
     Formats, Operands, Output, Outputs, TensorCall, TensorKernel, TensorRunFn, binary_of, made,
     unary_of, unsupported,

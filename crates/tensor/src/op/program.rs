@@ -275,9 +275,9 @@ fn dtype(value: &AnyAsyncValue) -> Option<DType> {
 }
 
 /// The attributes that a program states.
-struct ProgramAttrs<'a> {
-    list: AggregateView<'a>,
-    op: &'a OpDef,
+pub(super) struct ProgramAttrs<'a> {
+    pub(super) list: AggregateView<'a>,
+    pub(super) op: &'a OpDef,
 }
 
 impl AttrSource for ProgramAttrs<'_> {

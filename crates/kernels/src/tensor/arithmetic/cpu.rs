@@ -21,6 +21,7 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
         .add("cpu.matmul.pack.f32", pack_matrix)
         .add("cpu.matmul.f32", product);
     crate::onnx::register(registry);
+    crate::rows::register(registry);
     crate::graph::register(registry);
 }
 
