@@ -44,6 +44,10 @@ pub const ONNX: Legalize = Legalize {
     expand: &[],
 };
 
+/// StableHLO. The pass `legalize` replaces whole functions, since what an operation becomes depends on shapes and on what is
+/// in its regions. So no operation of it is left when names are looked at.
+pub const STABLEHLO: Legalize = Legalize::new("stablehlo");
+
 /// The formats and the rows that a compilation knows.
 #[derive(Clone, Debug)]
 pub struct Dialects {
@@ -57,7 +61,7 @@ impl Default for Dialects {
     /// Returns the built-in formats and rows.
     fn default() -> Dialects {
         Dialects {
-            formats: vec![ONNX],
+            formats: vec![ONNX, STABLEHLO],
             rows: Table::default(),
         }
     }

@@ -5,6 +5,7 @@
 //! error; operations of dialects that no format has are nobody's business here.
 
 pub(super) mod onnx;
+mod stablehlo;
 mod structure;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
@@ -35,6 +36,10 @@ const GRAPH: &str = "graph";
 const ONNX: &str = "onnx";
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    stablehlo::run(module, diagnostics);
+    if diagnostics.has_errors() {
+        return;
+    }
     of_formats(module, context, diagnostics);
     of_graphs(module, diagnostics);
     if !diagnostics.has_errors() {
@@ -138,7 +143,7 @@ fn legalize(
         expand(module, op, *make, kept)?;
         return Ok(false);
     }
-    if let Some(row) = rows.find_added(&full) {
+    if let Some(row) = rows.find(&full) {
         check(module, op, &row)?;
         return Ok(true);
     }

@@ -16,8 +16,8 @@ use tfrt_ops::{Table, names};
 
 use super::calls::{self, CALL, Calls};
 use super::{
-    CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_terminator, model,
-    place, rewrite,
+    CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_library,
+    is_terminator, model, place, rewrite,
 };
 use crate::codes;
 use crate::graph::check;
@@ -369,6 +369,9 @@ impl Lowering<'_, '_> {
         if place::is_placed(self.module, op) {
             return Some(self.placed(op, operands));
         }
+        if is_library(&name) && tfrt_ops::find(&name).is_some() {
+            return self.library(op, operands);
+        }
         let Some(short) = name.strip_prefix("onnx.") else {
             return self.kept(op, operands);
         };
@@ -419,6 +422,21 @@ impl Lowering<'_, '_> {
             Err(message) => Some(message),
         };
         if let Some(message) = wrong {
+            self.error(op, message);
+            return None;
+        }
+        Some(self.placed(op, operands))
+    }
+
+    /// Returns the kernel of a library row.
+    fn library(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
+        let name = self.module.op(op).name().as_str();
+        let checked = match tfrt_ops::find(name) {
+            Some(row) if row.has_effects() => Err("has effects: no model runs it here".to_owned()),
+            Some(row) => check(self.module, op, row),
+            None => Err("is no operation of graphs".to_owned()),
+        };
+        if let Err(message) = checked {
             self.error(op, message);
             return None;
         }
