@@ -23,6 +23,7 @@ mod planted;
 mod python;
 mod real_files;
 mod size;
+mod stablehlo;
 mod steps;
 mod tidy;
 mod wheel;
@@ -53,6 +54,7 @@ Usage: cargo xtask COMMAND
   accounting  [PACKAGE..]: tests, none of whose programs may leave a value or a block of memory
   onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
             hashes of their outputs' bits, for each instruction set, go to FILE
+  stablehlo --testdata DIR [--filter WORD] [--list-failures]: StableHLO's interpreter suite and test data, from a checkout
   capi      plugins: C headers of TensorFlow and a published plugin (pip gets them), and the crate's tests
   python    the package for Python, built for development, and its tests (python3; pip gets what they need)
   gpu-kernels  compile the kernels of GPUs to PTX (pip gets the compiler; no GPU is needed)
@@ -137,6 +139,7 @@ fn main() -> ExitCode {
         }
         ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
+        ["stablehlo", arguments @ ..] => stablehlo::run(&mut steps, arguments),
         ["capi"] => capi::run(&mut steps),
         ["python"] => python::run(&mut steps),
         ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),

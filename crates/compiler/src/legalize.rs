@@ -56,6 +56,10 @@ pub const TF: Legalize = Legalize {
     unread: names::tf::UNREAD,
 };
 
+/// StableHLO. The pass `legalize` replaces whole functions, since what an operation becomes depends on shapes and on what is
+/// in its regions. So no operation of it is left when names are looked at.
+pub const STABLEHLO: Legalize = Legalize::new("stablehlo");
+
 /// The formats and the rows that a compilation knows.
 #[derive(Clone, Debug)]
 pub struct Dialects {
@@ -69,7 +73,7 @@ impl Default for Dialects {
     /// Returns the built-in formats and rows.
     fn default() -> Dialects {
         Dialects {
-            formats: vec![ONNX, TF],
+            formats: vec![ONNX, TF, STABLEHLO],
             rows: Table::default(),
         }
     }

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use tfrt_compiler::legalize::Context;
+use tfrt_compiler::onnx::NoEvaluator;
+use tfrt_compiler::pipeline::Pipeline;
 use tfrt_import::onnx::{
     self, Options,
     data::{Data, Kind},
 };
-use tfrt_import::{ExternalData, FRONT_ENDS, FileProvider, ModelBytes, ReadLimits, SharedBytes};
+use tfrt_import::{
+    ExternalData, FRONT_ENDS, FileProvider, FrontEnd, ModelBytes, ReadLimits, SharedBytes,
+};
 use tfrt_ir::{Module, PrintOptions, Source, print, verify};
 
 use crate::text::look_at;
@@ -18,7 +23,7 @@ const NAME: &str = "fuzz.onnx";
 /// repeated, or functions that expand to many nodes.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// Imports a model, and reads the bytes as files of values.
+/// Imports a model in any format, and reads the bytes as files of values.
 ///
 /// # Panics
 ///
@@ -30,6 +35,9 @@ pub fn import(bytes: &[u8]) {
         Err(diagnostics) => look_at(&diagnostics),
     }
     saved_model(bytes);
+    for format in FRONT_ENDS.iter().filter(|format| format.name == "StableHLO") {
+        in_format(format, bytes);
+    }
     let kinds = [
         Kind::Tensor,
         Kind::SparseTensor,
@@ -77,6 +85,29 @@ fn saved_model(bytes: &[u8]) {
             Ok(imported) => check(&imported.module),
             Err(diagnostics) => look_at(&diagnostics),
         }
+    }
+}
+
+/// Imports a model in one of the formats that text is in, and makes rows of its operations.
+fn in_format(format: &FrontEnd, bytes: &[u8]) {
+    let source = tfrt_import::Source {
+        name: NAME,
+        bytes: bytes.to_vec().into(),
+        path: None,
+        signature: None,
+        external_data: &ExternalData::Refused,
+    };
+    match (format.import)(&source, &ReadLimits::default()) {
+        Ok(imported) => {
+            check(&imported.module);
+            let mut module = imported.module;
+            let legalize = Pipeline::parse("legalize").expect("it is a pass");
+            let context = Context::new(&NoEvaluator);
+            if let Err(diagnostics) = legalize.run_with(&mut module, &context, &mut |_, _| {}) {
+                look_at(&diagnostics);
+            }
+        }
+        Err(diagnostics) => look_at(&diagnostics),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tfrt_ir::{Diagnostics, Module};
 
 use crate::onnx::{self, ExternalData, Survey};
-use crate::saved_model;
+use crate::{saved_model, stablehlo};
 
 /// A format of models: how to recognise its files, and how to import one as a module.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,11 @@ pub type ImportFn = fn(&Source<'_>, &ReadLimits) -> Result<Imported, Diagnostics
 pub type SurveyFn = fn(&Source<'_>, &ReadLimits) -> Result<Survey, Diagnostics>;
 
 /// The built-in formats, in the order in which they are tried.
-pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END, saved_model::FRONT_END];
+pub static FRONT_ENDS: &[FrontEnd] = &[
+    onnx::FRONT_END,
+    saved_model::FRONT_END,
+    stablehlo::FRONT_END,
+];
 
 /// The path and the first bytes of a file or folder, by which its format is recognised.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 //! |-------------------------------------------|-----------------------|
 //! | how a format is added                     | [`FrontEnd`], [`GraphBuilder`] |
 //! | how an ONNX model becomes a module        | [`onnx`]              |
+//! | how text of StableHLO becomes a module    | [`stablehlo`]         |
 //! | tensors of ONNX files by themselves       | [`onnx::data`]        |
 //! | what operators take and give              | [`onnx::schema`]      |
 //! | what each kind of mistake is called       | [`codes`]             |
@@ -19,6 +20,7 @@ mod front_end;
 pub mod onnx;
 mod saved_model;
 mod signature;
+pub mod stablehlo;
 
 pub use builder::GraphBuilder;
 pub use front_end::{

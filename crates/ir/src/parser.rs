@@ -18,6 +18,7 @@ mod memref;
 mod numbers;
 mod operation;
 mod scope;
+mod stablehlo;
 mod types;
 
 use std::collections::HashMap;

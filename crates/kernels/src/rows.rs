@@ -24,6 +24,7 @@ mod ragged;
 mod rearrange;
 mod search;
 mod segments;
+mod stablehlo;
 mod strings;
 mod tables;
 mod tensors;
@@ -49,6 +50,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     ragged::KERNELS,
     search::KERNELS,
     segments::KERNELS,
+    stablehlo::KERNELS,
     strings::KERNELS,
     tables::KERNELS,
     tensors::KERNELS,
@@ -68,12 +70,10 @@ pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
     KERNELS.iter().copied().flatten()
 }
 
-/// Adds the kernels of programs for library rows of TensorFlow: `cpu.tf.Pack`.
+/// Adds the kernels of programs for library rows of TensorFlow and StableHLO: `cpu.tf.Pack`.
 pub fn register(registry: &mut KernelRegistry) {
-    register_tensors(
-        registry,
-        kernels().filter(|kernel| kernel.op.starts_with("tf.")),
-    );
+    let is_library = |op: &str| op.starts_with("tf.") || op.starts_with("stablehlo.");
+    register_tensors(registry, kernels().filter(|kernel| is_library(kernel.op)));
 }
 
 /// Returns the kernels of a row on the processor, if there are some.

@@ -31,6 +31,7 @@ mod pointwise;
 mod products;
 mod quantized;
 mod query;
+mod stablehlo;
 mod structure;
 mod table;
 mod test;
@@ -91,6 +92,7 @@ pub const FAMILIES: &[&[OpDef]] = &[
     tf::tables::OPS,
     tf::variables::OPS,
     tf::volumes::OPS,
+    stablehlo::OPS,
     training::OPS,
     test::OPS,
 ];

@@ -56,6 +56,7 @@ pub(crate) const OPS: &[OpDef] = &[
     unary("square", "The square of each element.").elements(ElementFamily::Real),
     unary("sqrt", "The square root of each element.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
     unary("rsqrt", "1 divided by the square root of each element.").cost(Cost::PerElement(5)).elements(ElementFamily::Float),
+    unary("cbrt", "The cube root of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
     unary("exp", "e to the power of each element.").cost(Cost::PerElement(8)).elements(ElementFamily::Float),
     unary("expm1", "e to the power of each element, minus 1.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
     unary("log", "The natural logarithm of each element.").cost(Cost::PerElement(8)).elements(ElementFamily::Float),

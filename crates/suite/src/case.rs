@@ -22,7 +22,7 @@ use tfrt::{Error, HostAllocator, Model, OpenError, OpenOptions, Runtime, Warning
 
 use crate::output_hash::OutputHash;
 use crate::verdict::{CaseEnd, Stage, Verdict};
-use crate::{compare, eager};
+use crate::{checks, compare, eager};
 
 /// The cases whose outputs are random by their definition: type and shape are compared.
 const RANDOM: &[&str] = &[
@@ -58,6 +58,8 @@ pub enum RunMode {
     Bare,
     /// By an eager call, if the case is one row.
     Eager,
+    /// By the checks that a text of StableHLO has.
+    Checks,
     /// On a simulated GPU, as far as it has kernels.
     #[cfg(feature = "gpu")]
     Gpu,
@@ -135,6 +137,9 @@ impl Runner {
 
     /// Runs the case in a folder.
     pub fn run(&self, folder: &Path, name: &str) -> Verdict {
+        if let (RunMode::Checks, Some(folder)) = (self.mode, folder.parent()) {
+            return checks::run(&self.runtime, folder, name);
+        }
         let mut verdict = Verdict::of(name, CaseEnd::Passed);
         if let Err((stage, reason)) = self.try_run(folder, &mut verdict) {
             verdict.ending = CaseEnd::Failed(stage, reason);
@@ -152,7 +157,7 @@ impl Runner {
         let warnings = Warnings::default();
         let options = OpenOptions::new().warnings(warnings.clone());
         let model = match self.mode {
-            RunMode::Whole => self.runtime.open_model_with(&path, &options),
+            RunMode::Whole | RunMode::Checks => self.runtime.open_model_with(&path, &options),
             RunMode::Bare => self.open_bare(module),
             RunMode::Eager => return self.call_eagerly(folder, module, verdict),
             #[cfg(feature = "gpu")]
@@ -276,7 +281,7 @@ impl Runner {
 
 /// Returns the reason why a model can't be opened, without places: of several reasons the first,
 /// but all kernels that are missing.
-fn first(error: &OpenError) -> String {
+pub(crate) fn first(error: &OpenError) -> String {
     match error {
         OpenError::Text(diagnostics) => first_of(diagnostics),
         OpenError::Load(error) => {

@@ -99,7 +99,7 @@ fn is_close(wanted: f64, found: f64) -> bool {
 }
 
 /// Returns the elements as numbers, complex ones as two.
-fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
+pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
     let told = |error: Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
     let reading = dense.read().map_err(told)?;

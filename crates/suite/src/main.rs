@@ -9,6 +9,9 @@
 //! line for each: instruction set, case, and a hash of its outputs' bits. Two such files, compared by `diff`, show
 //! what a change of the arithmetic has changed.
 //!
+//! With `--checks` the folder has texts of StableHLO, whose checks are made: chunks of its interpreter suite, or modules of
+//! its test data.
+//!
 //! With `--eager` those of one operation are called without a model, by the name of the operation's row.
 //!
 //! With `--gpu`, built with the feature of this name, models are opened for a simulated GPU, which checks what is done.
@@ -29,6 +32,7 @@ use verdict::{CaseEnd, Verdict};
 use workers::WorkerOptions;
 
 mod case;
+mod checks;
 mod compare;
 mod eager;
 mod output_hash;
@@ -38,7 +42,7 @@ mod verdict;
 mod workers;
 
 const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N] \
-                     [--bits FILE] [--shapes] [--eager] [--gpu]";
+                     [--bits FILE] [--shapes] [--eager] [--checks] [--gpu]";
 
 struct Options {
     folder: PathBuf,
@@ -149,6 +153,10 @@ fn parse(words: &[&str]) -> Option<Options> {
                 options.mode = RunMode::Bare;
                 rest
             }
+            ["--checks", rest @ ..] => {
+                options.mode = RunMode::Checks;
+                rest
+            }
             ["--eager", rest @ ..] => {
                 options.mode = RunMode::Eager;
                 rest
@@ -183,9 +191,15 @@ fn parse(words: &[&str]) -> Option<Options> {
     }
 }
 
-/// Returns the names of the cases: the folders that have a model.
+/// Returns the names of the cases: the folders that have a model, or chunks of files.
 fn names(options: &Options) -> std::io::Result<VecDeque<String>> {
     let mut names = Vec::new();
+    if options.mode == RunMode::Checks {
+        names = checks::names(&options.folder)?;
+        names.retain(|name| name.contains(&options.filter));
+        names.sort();
+        return Ok(names.into());
+    }
     for entry in std::fs::read_dir(&options.folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();

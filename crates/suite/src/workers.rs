@@ -23,6 +23,8 @@ pub const WORKER: &str = "--worker";
 const WHOLE: &str = "whole";
 /// The word for [`RunMode::Eager`].
 const EAGER: &str = "eager";
+/// The word for [`RunMode::Checks`].
+const CHECKS: &str = "checks";
 /// The word for [`RunMode::Bare`].
 const BARE: &str = "bare";
 /// The word for [`RunMode::Gpu`].
@@ -45,6 +47,7 @@ impl WorkerOptions {
             RunMode::Whole => WHOLE,
             RunMode::Bare => BARE,
             RunMode::Eager => EAGER,
+            RunMode::Checks => CHECKS,
             #[cfg(feature = "gpu")]
             RunMode::Gpu => GPU,
         };
@@ -57,6 +60,7 @@ impl WorkerOptions {
             WHOLE => RunMode::Whole,
             BARE => RunMode::Bare,
             EAGER => RunMode::Eager,
+            CHECKS => RunMode::Checks,
             #[cfg(feature = "gpu")]
             GPU => RunMode::Gpu,
             _ => return None,

@@ -29,7 +29,7 @@ use tfrt_ops::{AddedRows, OpDef, Table};
 /// #     Ok(tfrt::import::GraphBuilder::new(limits).finish())
 /// # }
 ///
-/// assert_eq!(Formats::builtin().with(WORDS).names(), "ONNX, SavedModel, words");
+/// assert_eq!(Formats::builtin().with(WORDS).names(), "ONNX, SavedModel, StableHLO, words");
 /// ```
 #[derive(Clone, Copy)]
 pub struct Format {
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Format {
 }
 
 /// The rules by which operations of each of the [`FRONT_ENDS`] become rows, in their order.
-const LEGALIZE: &[Legalize] = &[legalize::ONNX, legalize::TF];
+const LEGALIZE: &[Legalize] = &[legalize::ONNX, legalize::TF, legalize::STABLEHLO];
 
 /// The formats that files are read by: the built-in ones, and others. Clones have the same rows.
 ///
@@ -108,7 +108,7 @@ const LEGALIZE: &[Legalize] = &[legalize::ONNX, legalize::TF];
 /// ```
 /// use tfrt::Formats;
 ///
-/// assert_eq!(Formats::builtin().names(), "ONNX, SavedModel");
+/// assert_eq!(Formats::builtin().names(), "ONNX, SavedModel, StableHLO");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Formats {

@@ -28,8 +28,13 @@ use super::scope;
 /// The prefix of operations of graphs.
 pub(crate) const GRAPH: &str = "graph.";
 
-/// The prefix of operations of TensorFlow that have library rows.
-pub(crate) const TF: &str = "tf.";
+/// The prefixes of operations that have library rows with kernels on tensors, but for ONNX's.
+const LIBRARIES: [&str; 2] = ["tf.", "stablehlo."];
+
+/// Returns whether an operation of this name has a library row, if it has any.
+pub(super) fn is_library(name: &str) -> bool {
+    LIBRARIES.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// The operation that prepares a kernel's constants once for all calls.
 pub(super) const PREPARE: &str = "graph.prepare";
@@ -64,9 +69,8 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     });
     let is_ours = |op: &OpId| {
         let name = module.op(*op).name();
-        ["onnx.", GRAPH, TF, "cpu.fused."]
-            .iter()
-            .any(|dialect| name.starts_with(dialect))
+        let dialects = ["onnx.", GRAPH, "cpu.fused."];
+        dialects.iter().any(|dialect| name.starts_with(dialect)) || is_library(name)
     };
     let called: HashSet<OpId> = calls::Calls::new(module).called().collect();
     let has_ours = |(op, block): &(OpId, BlockId)| {

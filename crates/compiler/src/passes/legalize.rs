@@ -6,6 +6,7 @@
 
 mod named;
 pub(super) mod onnx;
+mod stablehlo;
 mod structure;
 pub(crate) mod tf;
 
@@ -36,6 +37,10 @@ const GRAPH: &str = "graph";
 const ONNX: &str = "onnx";
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    stablehlo::run(module, diagnostics);
+    if diagnostics.has_errors() {
+        return;
+    }
     of_formats(module, context, diagnostics);
     of_graphs(module, diagnostics);
     if !diagnostics.has_errors() {

@@ -52,6 +52,11 @@ impl<'a> Parser<'a> {
         self.region_in_scope(true, Some(arguments))
     }
 
+    /// Parses a region with arguments that were written before it, and which sees what is around it.
+    pub(crate) fn region_around(&mut self, arguments: Vec<Argument<'a>>) -> Parsed<RegionId> {
+        self.region_in_scope(false, Some(arguments))
+    }
+
     fn region_in_scope(
         &mut self,
         isolated: bool,

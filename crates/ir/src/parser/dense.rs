@@ -452,6 +452,13 @@ impl<'a> Parser<'a> {
                         _ => (bits, false),
                     }
                 }
+                // Since version 23 LLVM prints a byte for each.
+                _ if len == count => {
+                    let bits: Vec<u8> = data.iter().map(|&byte| u8::from(byte != 0)).collect();
+                    let splat = bits.iter().all(|&bit| bit == bits[0]);
+                    (if splat { vec![bits[0]] } else { bits }, splat)
+                }
+                [1] => (vec![1], true),
                 _ => return self.hex_size(span, &ty),
             }
         } else if Some(len) == count.checked_mul(size as u64) {

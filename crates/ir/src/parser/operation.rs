@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::{
     ParseFailed, Parsed, Parser, advice,
     scope::{ExpectedType, Operand, ResultName},
+    stablehlo,
 };
 use crate::{
     attributes::Attribute,
@@ -278,7 +279,10 @@ impl<'a> Parser<'a> {
                 }
                 parsed
             }
-            _ => self.unknown(span, written),
+            _ => match stablehlo::form(written) {
+                Some(form) => self.formed(parts, form),
+                None => self.unknown(span, written),
+            },
         }
     }
 

@@ -17,7 +17,7 @@ use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
 use super::calls::Calls;
-use super::{GRAPH, TF, graphs, lower, node, scope};
+use super::{GRAPH, graphs, is_library, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
@@ -285,7 +285,7 @@ impl Inference<'_> {
         } else {
             let row = match name.strip_prefix(GRAPH) {
                 Some(name) => self.rows.find(name),
-                None if name.starts_with(TF) => self.rows.find(name),
+                None if is_library(name) => self.rows.find(name),
                 None => self.rows.find_added(name),
             };
             if let Some(row) = row {

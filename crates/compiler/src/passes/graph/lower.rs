@@ -16,8 +16,8 @@ use tfrt_ops::{Table, names};
 
 use super::calls::{self, CALL, Calls};
 use super::{
-    CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, TF, attrs, constant, graphs, is_terminator,
-    model, place, rewrite,
+    CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_library,
+    is_terminator, model, place, rewrite,
 };
 use crate::codes;
 use crate::graph::check;
@@ -369,7 +369,7 @@ impl Lowering<'_, '_> {
         if place::is_placed(self.module, op) {
             return Some(self.placed(op, operands));
         }
-        if name.starts_with(TF) {
+        if is_library(&name) && tfrt_ops::find(&name).is_some() {
             return self.library(op, operands);
         }
         let Some(short) = name.strip_prefix("onnx.") else {
@@ -428,7 +428,7 @@ impl Lowering<'_, '_> {
         Some(self.placed(op, operands))
     }
 
-    /// Returns the kernel of a library row of TensorFlow.
+    /// Returns the kernel of a library row.
     fn library(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let name = self.module.op(op).name().as_str();
         let checked = match tfrt_ops::find(name) {

@@ -8,7 +8,7 @@ use tfrt_ir::{
 
 use tfrt_ops::{OpDef, Table, names};
 
-use super::{CONSTANT, NO_VALUE, TF, place};
+use super::{CONSTANT, NO_VALUE, is_library, place};
 
 /// The most elements of a constant that is read element by element.
 const MOST_ELEMENTS: usize = 4096;
@@ -57,7 +57,7 @@ pub(in crate::passes) fn name(module: &Module, op: OpId) -> &str {
     let name = module.op(op).name().as_str();
     match name.strip_prefix("graph.") {
         Some(row) => row,
-        None if name.starts_with("onnx.") || name.starts_with(TF) => name,
+        None if name.starts_with("onnx.") || is_library(name) => name,
         None => "",
     }
 }
@@ -120,7 +120,7 @@ pub(in crate::passes) fn row(module: &Module, op: OpId) -> Option<&'static OpDef
     let name = module.op(op).name();
     match name.strip_prefix("graph.") {
         Some(row) => tfrt_ops::find(row),
-        None if name.starts_with(TF) => tfrt_ops::find(name),
+        None if is_library(name) => tfrt_ops::find(name),
         None => names::onnx::row(name.strip_prefix("onnx.")?),
     }
 }

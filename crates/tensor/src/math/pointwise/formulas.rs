@@ -192,6 +192,8 @@ unary! {
         Softplus "softplus": Floating, floats, 24, |x| x.map(Float::softplus, Float::softplus);
         /// The error function
         Erf "erf": Floating, floats, 32, |x| x.map(Float::erf, Float::erf);
+        /// The cube root
+        Cbrt "cbrt": Floating, library_floats, 32, |x| x.map(libm::cbrtf, libm::cbrt);
         /// 1 - the error function, exact where that is almost 1
         Erfc "erfc": Floating, library_floats, 64, |x| x.map(libm::erfcf, libm::erfc);
         /// The logarithm of the absolute value of the gamma function

@@ -140,7 +140,7 @@ fn unary<T: Floating>(function: UnaryFunction, x: T) -> T {
         };
     }
     call!(Identity Negate Square Reciprocal Abs Sign Relu Relu6 Elu Floor Ceil Round Truncate Sqrt Rsqrt Exp Expm1
-        Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Tanh Sigmoid Silu Softplus Erf Erfc LogGamma Gelu
+        Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Tanh Sigmoid Silu Softplus Erf Erfc Cbrt LogGamma Gelu
         GeluTanh)
 }
 

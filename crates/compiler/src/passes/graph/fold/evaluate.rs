@@ -99,7 +99,9 @@ impl ConstantOps {
         }
         let operands = data.operands().iter();
         let operands = operands.map(|value| self.sources.get(value).copied());
-        operands.sum()
+        // Values that are used twice, over and over, count as often.
+        let mut operands = operands;
+        operands.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
     /// Returns the most bytes that a value may have.

@@ -1,0 +1,296 @@
+//! Transforms and decompositions, and the calls of LAPACK that JAX writes for them.
+
+use tfrt_ir::{Attribute, OpId, Type, ValueId};
+
+use super::build::int;
+use super::shapes::known_dims;
+use super::{Bound, LowerFn, Lowered, Lowering};
+
+pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
+    ("stablehlo.cholesky", cholesky),
+    ("stablehlo.fft", fft),
+    ("stablehlo.triangular_solve", triangular_solve),
+];
+
+/// Returns what replaces a call of LAPACK.
+pub(super) fn custom(name: &str) -> Option<LowerFn> {
+    Some(match name {
+        "lapack_sgetrf_ffi" | "lapack_dgetrf_ffi" => getrf,
+        "lapack_spotrf_ffi" | "lapack_dpotrf_ffi" => potrf,
+        "lapack_strsm_ffi" | "lapack_dtrsm_ffi" => trsm,
+        _ => return None,
+    })
+}
+
+/// Replaces calls that stand for operations with extents as operands.
+pub(super) fn dynamic(_: &mut Lowering<'_>, _: OpId, name: &str) -> Lowered {
+    Err(format!("calls '{name}', which nothing here is called"))
+}
+
+impl Lowering<'_> {
+    /// Exchanges the last two dimensions.
+    fn flipped(&mut self, x: ValueId) -> ValueId {
+        let rank = self.rank(x);
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.swap(rank - 1, rank - 2);
+        self.transposed(x, &order)
+    }
+
+    /// Returns where elements of matrices are in the lower triangle.
+    fn triangle(&mut self, x: ValueId, lower: bool) -> ValueId {
+        let dims = self.dims(x);
+        let size = dims[dims.len() - 2..].to_vec();
+        let (rows, columns) = (
+            self.counted(&size, 0, &Type::I64),
+            self.counted(&size, 1, &Type::I64),
+        );
+        self.compare(if lower { "ge" } else { "le" }, rows, columns)
+    }
+
+    fn factor(&mut self, x: ValueId, lower: bool) -> ValueId {
+        let (dims, element) = (self.dims(x), self.element(x));
+        let x = if lower { x } else { self.flipped(x) };
+        let made = self.add("tf.Cholesky", &[x], &[], &dims, &element);
+        if lower { made } else { self.flipped(made) }
+    }
+
+    fn solved(&mut self, a: ValueId, b: ValueId, flags: [bool; 4]) -> ValueId {
+        let (dims, element) = (self.dims(b), self.element(b));
+        let names = ["left", "lower", "transpose", "unit"];
+        let attributes: Vec<(&str, Attribute)> = names
+            .into_iter()
+            .zip(flags)
+            .map(|(name, flag)| (name, int(i64::from(flag))))
+            .collect();
+        self.add(
+            "stablehlo.triangular_solve",
+            &[a, b],
+            &attributes,
+            &dims,
+            &element,
+        )
+    }
+
+    /// Checks that an operand is a batch of matrices.
+    fn matrices(&self, op: OpId, index: usize) -> Result<ValueId, String> {
+        let x = self.operand(op, index)?;
+        known_dims(&self.dims(x))?;
+        match self.rank(x) {
+            0 | 1 => Err("expected matrices".to_owned()),
+            _ => Ok(x),
+        }
+    }
+
+    /// Returns zeros of the type of a result: LAPACK's code for success.
+    fn success(&mut self, op: OpId, index: usize) -> Result<Bound, String> {
+        let (dims, element) = self.stated(op, index)?;
+        let zero = self.number(&element, 0.0);
+        Ok(Bound::Tensor(self.broadcast_to(zero, &dims)))
+    }
+
+    /// Returns a letter that a call of LAPACK is given in its configuration.
+    fn letter(&self, op: OpId, name: &str) -> char {
+        let config = match self.attribute(op, "mhlo.backend_config") {
+            Some(Attribute::Dictionary(config)) => Some(config),
+            _ => match self.attribute(op, "backend_config") {
+                Some(Attribute::Dictionary(config)) => Some(config),
+                _ => None,
+            },
+        };
+        let value = config
+            .and_then(|config| config.get(name))
+            .and_then(Attribute::as_i64);
+        let letter = value.and_then(|value| u8::try_from(value).ok());
+        letter.map_or(' ', char::from)
+    }
+}
+
+fn cholesky(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let x = l.matrices(op, 0)?;
+    let lower = l.flag(op, "lower");
+    let factor = l.factor(x, lower);
+    // The other triangle is left to the implementation: that of the operand is none of it.
+    Ok(vec![Bound::Tensor(factor)])
+}
+
+fn triangular_solve(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
+    let transpose = matches!(l.word(op, "transpose_a"), "TRANSPOSE" | "ADJOINT");
+    let flags = [
+        l.flag(op, "left_side"),
+        l.flag(op, "lower"),
+        transpose,
+        l.flag(op, "unit_diagonal"),
+    ];
+    Ok(vec![Bound::Tensor(l.solved(a, b, flags))])
+}
+
+fn getrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let x = l.matrices(op, 0)?;
+    let (dims, element) = (l.dims(x), l.element(x));
+    let (batch, size) = dims.split_at(dims.len() - 2);
+    let with = |n: i64| -> Type { Type::tensor([batch, &[n]].concat(), Type::I32) };
+    let types = vec![
+        Type::tensor(dims.clone(), element),
+        with(size[0].min(size[1])),
+        with(size[0]),
+    ];
+    let made = l.add_all("stablehlo.lu", &[x], &[], types);
+    // LAPACK counts rows from 1.
+    let pivots = l.with_number("add", made[1], 1.0);
+    let info = l.success(op, 2)?;
+    Ok(vec![Bound::Tensor(made[0]), Bound::Tensor(pivots), info])
+}
+
+fn potrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let x = l.matrices(op, 0)?;
+    let lower = l.letter(op, "uplo") != 'U';
+    let factor = l.factor(x, lower);
+    // The other triangle stays as it was, and a matrix without a factor is told by its code.
+    let inside = l.triangle(x, lower);
+    let made = l.select(inside, factor, x);
+    let (dims, element) = l.stated(op, 1)?;
+    let none = l.pointwise("is_nan", &[factor], &[], &Type::I1);
+    let rank = l.rank(factor);
+    let any = l
+        .reduced(super::reduce::Kind::Or, none, &[rank - 2, rank - 1])
+        .ok_or("reduces nothing")?;
+    let code = l.cast(any, &element);
+    let code = l.broadcast_to(code, &dims);
+    Ok(vec![Bound::Tensor(made), Bound::Tensor(code)])
+}
+
+fn trsm(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
+    let flags = [
+        l.letter(op, "side") != 'R',
+        l.letter(op, "uplo") != 'U',
+        !matches!(l.letter(op, "trans_x"), 'N' | ' '),
+        l.letter(op, "diag") == 'U',
+    ];
+    Ok(vec![Bound::Tensor(l.solved(a, b, flags))])
+}
+
+fn fft(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let kind = l.word(op, "fft_type").to_owned();
+    let lengths = l.ints(op, "fft_length")?;
+    let value = l.bound(op, 0)?;
+    let (mut real, imaginary) = match value {
+        Bound::Tensor(x) => (x, None),
+        Bound::Complex(real, imaginary) => (real, Some(imaginary)),
+        _ => return Err("expected a tensor".to_owned()),
+    };
+    let rank = l.rank(real);
+    known_dims(&l.dims(real))?;
+    if lengths.is_empty() || lengths.len() > rank {
+        return Err(format!("transforms {} dimensions of {rank}", lengths.len()));
+    }
+    let first = rank - lengths.len();
+    let element = l.element(real);
+    let last = *lengths.last().unwrap_or(&1);
+    let inverse = matches!(kind.as_str(), "IFFT" | "IRFFT");
+    if !matches!(kind.as_str(), "FFT" | "IFFT" | "RFFT" | "IRFFT") {
+        return Err(format!(
+            "attribute 'fft_type': expected FFT, IFFT, RFFT or IRFFT, found '{kind}'"
+        ));
+    }
+    if imaginary.is_some() == (kind == "RFFT") {
+        return Err(format!("takes numbers of {element} parts for {kind}"));
+    }
+    let mut imaginary = match imaginary {
+        Some(imaginary) => imaginary,
+        None => {
+            let zero = l.number(&element, 0.0);
+            let dims = l.dims(real);
+            l.broadcast_to(zero, &dims)
+        }
+    };
+    if l.dims(real).contains(&0) || lengths.contains(&0) {
+        let (dims, _) = l.stated(op, 0)?;
+        let zero = l.number(&element, 0.0);
+        let zero = l.broadcast_to(zero, &dims);
+        return Ok(vec![if kind == "IRFFT" {
+            Bound::Tensor(zero)
+        } else {
+            Bound::Complex(zero, zero)
+        }]);
+    }
+    let mut axes: Vec<usize> = (first..rank).collect();
+    if inverse {
+        // The last one gives real numbers, when all others are done.
+        if kind == "IRFFT" {
+            for axis in first..rank - 1 {
+                (real, imaginary) = l.transformed(real, imaginary, axis, true);
+            }
+            (real, imaginary) = l.completed(real, imaginary, last);
+            axes = vec![rank - 1];
+        }
+    }
+    for axis in axes {
+        (real, imaginary) = l.transformed(real, imaginary, axis, inverse);
+    }
+    Ok(vec![match kind.as_str() {
+        "IRFFT" => Bound::Tensor(real),
+        "RFFT" => {
+            // The other half has the conjugates of this one.
+            let [real, imaginary] =
+                [real, imaginary].map(|part| l.part(part, rank - 1, 0, last / 2 + 1, 1));
+            Bound::Complex(real, imaginary)
+        }
+        _ => Bound::Complex(real, imaginary),
+    }])
+}
+
+impl Lowering<'_> {
+    /// Transforms along one dimension.
+    fn transformed(
+        &mut self,
+        real: ValueId,
+        imaginary: ValueId,
+        axis: usize,
+        inverse: bool,
+    ) -> (ValueId, ValueId) {
+        let (dims, element) = (self.dims(real), self.element(real));
+        let rank = dims.len();
+        let wide: Vec<i64> = [&dims[..], &[1]].concat();
+        let [first, second] = [real, imaginary].map(|part| self.reshaped(part, &wide));
+        let both = self.concatenated(&[first, second], rank);
+        let length = self.integers_of(&[], &[dims[axis]]);
+        let place = self.integers_of(&[], &[i64::try_from(axis).unwrap_or(0)]);
+        let attributes = [("inverse", int(i64::from(inverse)))];
+        let extents = self.dims(both);
+        let made = self.add(
+            "onnx.DFT",
+            &[both, length, place],
+            &attributes,
+            &extents,
+            &element,
+        );
+        let parts = [0, 1].map(|part| {
+            let part = self.part(made, rank, part, part + 1, 1);
+            self.reshaped(part, &dims)
+        });
+        (parts[0], parts[1])
+    }
+
+    /// Completes the first half of a transform of real numbers by the conjugates of its elements, in the opposite order.
+    fn completed(&mut self, real: ValueId, imaginary: ValueId, length: i64) -> (ValueId, ValueId) {
+        let axis = self.rank(real) - 1;
+        let half = length / 2 + 1;
+        let [real, imaginary] = [real, imaginary].map(|part| self.part(part, axis, 0, half, 1));
+        let rest = length - half;
+        if rest == 0 {
+            return (real, imaginary);
+        }
+        let last = i64::try_from(axis).unwrap_or(0);
+        let other = [real, imaginary].map(|part| {
+            let inner = self.part(part, axis, 1, 1 + rest, 1);
+            self.reversed(inner, &[last])
+        });
+        let conjugate = self.unary("neg", other[1]);
+        (
+            self.concatenated(&[real, other[0]], axis),
+            self.concatenated(&[imaginary, conjugate], axis),
+        )
+    }
+}

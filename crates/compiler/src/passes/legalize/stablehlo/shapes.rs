@@ -1,0 +1,455 @@
+//! Operations that move elements to places that are known when a model is opened.
+
+use tfrt_ir::{OpId, Type, ValueId};
+
+use super::attributes::check_axes;
+use super::build::{int, list};
+use super::{Bound, LowerFn, Lowered, Lowering};
+
+pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
+    ("stablehlo.broadcast", broadcast),
+    ("stablehlo.broadcast_in_dim", broadcast_in_dim),
+    ("stablehlo.concatenate", concatenate),
+    ("stablehlo.iota", iota),
+    ("stablehlo.pad", pad),
+    ("stablehlo.reshape", reshape),
+    ("stablehlo.reverse", reverse),
+    ("stablehlo.slice", slice),
+    ("stablehlo.transpose", transpose),
+];
+
+impl Lowering<'_> {
+    /// Gives a value other extents of as many elements.
+    pub(super) fn reshaped(&mut self, x: ValueId, dims: &[i64]) -> ValueId {
+        if self.dims(x) == dims {
+            return x;
+        }
+        let shape = self.shape(dims);
+        let element = self.element(x);
+        let value = self.add(
+            "reshape",
+            &[x, shape],
+            &[("allow_zero", int(1))],
+            dims,
+            &element,
+        );
+        let known = self.known(x);
+        self.note(value, known);
+        // A number is one in any extents of 1.
+        if let Some(&narrow) = self.narrow.get(&x)
+            && self.rank(narrow) == 0
+        {
+            self.narrow.insert(value, narrow);
+        }
+        value
+    }
+
+    pub(super) fn transposed(&mut self, x: ValueId, permutation: &[usize]) -> ValueId {
+        if permutation.iter().copied().eq(0..permutation.len()) {
+            return x;
+        }
+        let dims = self.dims(x);
+        let dims: Vec<i64> = permutation.iter().map(|axis| dims[*axis]).collect();
+        let perm: Vec<i64> = permutation
+            .iter()
+            .map(|axis| i64::try_from(*axis).unwrap_or(0))
+            .collect();
+        let element = self.element(x);
+        self.add("transpose", &[x], &[("perm", list(&perm))], &dims, &element)
+    }
+
+    /// Takes a slice along each dimension.
+    pub(super) fn sliced(
+        &mut self,
+        x: ValueId,
+        starts: &[i64],
+        limits: &[i64],
+        strides: &[i64],
+    ) -> ValueId {
+        let dims = self.dims(x);
+        let extents: Vec<i64> = (0..dims.len())
+            .map(|axis| {
+                let size = (limits[axis] - starts[axis]).max(0);
+                (size + strides[axis] - 1) / strides[axis]
+            })
+            .collect();
+        if extents == dims {
+            return x;
+        }
+        let known = self.known(x).filter(|_| dims.len() == 1);
+        let axes: Vec<i64> = (0..i64::try_from(dims.len()).unwrap_or(0))
+            .filter(|axis| {
+                let axis = usize::try_from(*axis).unwrap_or(0);
+                extents[axis] != dims[axis] || starts[axis] != 0
+            })
+            .collect();
+        let of = |all: &[i64]| -> Vec<i64> {
+            axes.iter()
+                .map(|axis| all[usize::try_from(*axis).unwrap_or(0)])
+                .collect()
+        };
+        let operands = [of(starts), of(limits), axes.clone(), of(strides)];
+        let operands = operands.map(|values| self.shape(&values));
+        let [starts_at, ends_at, axes, steps] = operands;
+        let element = self.element(x);
+        let operands = [x, starts_at, ends_at, axes, steps];
+        let value = self.add("slice", &operands, &[], &extents, &element);
+        if let Some(known) = known {
+            let start = usize::try_from(starts[0]).unwrap_or(0);
+            let end = usize::try_from(limits[0]).unwrap_or(0).min(known.len());
+            let step = usize::try_from(strides[0]).unwrap_or(1);
+            let part = known.get(start..end).unwrap_or(&[]);
+            self.note(value, Some(part.iter().copied().step_by(step).collect()));
+        }
+        value
+    }
+
+    /// Takes a part along one dimension.
+    pub(super) fn part(
+        &mut self,
+        x: ValueId,
+        axis: usize,
+        start: i64,
+        limit: i64,
+        stride: i64,
+    ) -> ValueId {
+        let dims = self.dims(x);
+        let mut starts = vec![0; dims.len()];
+        let mut limits = dims.clone();
+        let mut strides = vec![1; dims.len()];
+        (starts[axis], limits[axis], strides[axis]) = (start, limit, stride);
+        self.sliced(x, &starts, &limits, &strides)
+    }
+
+    pub(super) fn concatenated(&mut self, all: &[ValueId], axis: usize) -> ValueId {
+        if let [only] = all {
+            return *only;
+        }
+        let mut dims = self.dims(all[0]);
+        let sizes: Vec<i64> = all.iter().map(|value| self.dims(*value)[axis]).collect();
+        dims[axis] = match sizes.contains(&-1) {
+            true => -1,
+            false => sizes.iter().sum(),
+        };
+        let element = self.element(all[0]);
+        let known: Option<Vec<Vec<i64>>> = all.iter().map(|value| self.known(*value)).collect();
+        let known = known.filter(|_| dims.len() == 1);
+        let axis = i64::try_from(axis).unwrap_or(0);
+        let value = self.add("concat", all, &[("axis", int(axis))], &dims, &element);
+        self.note(value, known.map(|known| known.concat()));
+        value
+    }
+
+    pub(super) fn reversed(&mut self, x: ValueId, axes: &[i64]) -> ValueId {
+        let dims = self.dims(x);
+        let element = self.element(x);
+        if axes.is_empty() {
+            return x;
+        }
+        self.add("reverse", &[x], &[("axes", list(axes))], &dims, &element)
+    }
+
+    /// Adds elements around and between those of a tensor; fewer where a number is negative.
+    pub(super) fn padded(
+        &mut self,
+        x: ValueId,
+        value: ValueId,
+        low: &[i64],
+        high: &[i64],
+        interior: &[i64],
+    ) -> Result<ValueId, String> {
+        let mut x = x;
+        for axis in 0..low.len() {
+            let dims = self.dims(x);
+            let (n, between) = (dims[axis], interior[axis]);
+            if between < 0 {
+                return Err(format!("pads {between} elements between others"));
+            }
+            if between == 0 || n < 2 {
+                continue;
+            }
+            // Each element gets a dimension of its own, in which others follow it.
+            let mut apart = dims.clone();
+            apart.insert(axis + 1, 1);
+            let wide = self.reshaped(x, &apart);
+            let mut ends = vec![0; apart.len()];
+            ends[axis + 1] = between;
+            let wide = self.pad_outside(wide, value, &vec![0; apart.len()], &ends)?;
+            let mut together = dims;
+            together[axis] = checked(n, |n| n.checked_mul(between + 1))?;
+            let wide = self.reshaped(wide, &together);
+            let end = checked(n - 1, |n| n.checked_mul(between + 1))? + 1;
+            x = self.part(wide, axis, 0, end, 1);
+        }
+        self.pad_outside(x, value, low, high)
+    }
+
+    fn pad_outside(
+        &mut self,
+        x: ValueId,
+        value: ValueId,
+        low: &[i64],
+        high: &[i64],
+    ) -> Result<ValueId, String> {
+        let dims = self.dims(x);
+        // What is added comes first: a negative number may take away what another one has added.
+        let added = |sizes: &[i64]| {
+            sizes
+                .iter()
+                .map(|size| (*size).max(0))
+                .collect::<Vec<i64>>()
+        };
+        let (before, after) = (added(low), added(high));
+        let mut wide = x;
+        if before.iter().chain(&after).any(|size| *size > 0) {
+            let extents = dims.iter().zip(before.iter().zip(&after));
+            let extents: Vec<i64> = extents
+                .map(|(dim, (before, after))| {
+                    checked(*dim, |dim| dim.checked_add(*before)?.checked_add(*after))
+                })
+                .collect::<Result<_, _>>()?;
+            let pads: Vec<i64> = before.iter().chain(&after).copied().collect();
+            let pads = self.shape(&pads);
+            let element = self.element(x);
+            wide = self.add("pad", &[x, pads, value], &[], &extents, &element);
+        }
+        let extents = self.dims(wide);
+        let starts: Vec<i64> = low.iter().map(|size| (-size).max(0)).collect();
+        let limits: Vec<i64> = extents
+            .iter()
+            .zip(high)
+            .map(|(size, high)| (size + high.min(&0)).max(0))
+            .collect();
+        Ok(self.sliced(wide, &starts, &limits, &vec![1; extents.len()]))
+    }
+
+    /// Makes numbers from 0 on along a dimension, the same along the others: a broadcast.
+    pub(super) fn counted(&mut self, dims: &[i64], axis: usize, element: &Type) -> ValueId {
+        let n = dims[axis];
+        let counts = self.count(n, element);
+        let mut line = vec![1; dims.len() - axis];
+        line[0] = n;
+        let counts = self.reshaped(counts, &line);
+        self.broadcast_to(counts, dims)
+    }
+
+    /// Makes the numbers from 0 on below `n`.
+    pub(super) fn count(&mut self, n: i64, element: &Type) -> ValueId {
+        const MOST_STORED: i64 = 4096;
+        let by = if super::build::is_float(element) || n > MOST_STORED {
+            &Type::I64
+        } else {
+            element
+        };
+        if n <= MOST_STORED {
+            let all = (0..n).flat_map(|value| {
+                #[expect(clippy::cast_precision_loss, reason = "it is below 4096")]
+                super::build::encoded(by, value as f64)
+            });
+            let all = all.collect();
+            let values = self.elements(&[n], by, all);
+            return self.cast(values, element);
+        }
+        let ends = [0, n, 1].map(|value| self.integers_of(&[], &[value]));
+        let values = self.add("iota", &ends, &[], &[n], &Type::I64);
+        self.cast(values, element)
+    }
+
+    /// Gives each dimension of a value a place among those of another rank.
+    pub(super) fn spread(
+        &mut self,
+        x: ValueId,
+        places: &[usize],
+        dims: &[i64],
+    ) -> Result<ValueId, String> {
+        let own = self.dims(x);
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|index| places[*index]);
+        let sorted = self.transposed(x, &order);
+        let mut apart = vec![1; dims.len()];
+        for (index, place) in places.iter().enumerate() {
+            apart[*place] = own[index];
+        }
+        for (index, (own, whole)) in apart.iter().zip(dims).enumerate() {
+            if *own != 1 && *own != *whole && *own >= 0 && *whole >= 0 {
+                return Err(format!(
+                    "broadcasts {own} elements to {whole} along dimension {index}"
+                ));
+            }
+        }
+        // Dimensions of 1 in front are those of any broadcast.
+        let first = places.iter().min().copied().unwrap_or(dims.len());
+        let narrow = self.reshaped(sorted, &apart[first..]);
+        Ok(self.broadcast_to(narrow, dims))
+    }
+}
+
+/// Returns a number that is calculated, or an error if it is none.
+pub(super) fn checked(value: i64, calculate: impl Fn(i64) -> Option<i64>) -> Result<i64, String> {
+    calculate(value)
+        .filter(|size| *size < 1 << 40)
+        .ok_or_else(|| "has a result with too many elements".to_owned())
+}
+
+/// Returns extents that are known, or says that they have to be.
+pub(super) fn known_dims(dims: &[i64]) -> Result<(), String> {
+    match dims.contains(&-1) {
+        true => Err(
+            "has extents that are known only when it runs, which is not supported here".to_owned(),
+        ),
+        false => Ok(()),
+    }
+}
+
+fn reshape(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, _) = l.stated(op, 0)?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| {
+        let own = l.dims(x);
+        if dims.is_empty() && own.iter().product::<i64>() != 1 {
+            // A number of a body that is calculated for many.
+            return Ok(x);
+        }
+        let count = |dims: &[i64]| dims.iter().product::<i64>();
+        if !own.contains(&-1) && !dims.contains(&-1) && count(&own) != count(&dims) {
+            return Err(format!(
+                "gives a tensor of extents {own:?} the extents {dims:?}"
+            ));
+        }
+        Ok(l.reshaped(x, &dims))
+    })
+}
+
+fn broadcast_in_dim(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, _) = l.stated(op, 0)?;
+    let places = check_axes(&l.ints(op, "broadcast_dimensions")?, dims.len())?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| {
+        if dims.is_empty() {
+            return Ok(x);
+        }
+        if places.len() != l.rank(x) {
+            let (n, rank) = (places.len(), l.rank(x));
+            return Err(format!(
+                "has {n} broadcast dimensions for a tensor of rank {rank}"
+            ));
+        }
+        l.spread(x, &places, &dims)
+    })
+}
+
+fn broadcast(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, _) = l.stated(op, 0)?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| Ok(l.broadcast_to(x, &dims)))
+}
+
+fn transpose(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let permutation = l.ints(op, "permutation")?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| {
+        let rank = l.rank(x);
+        let axes = check_axes(&permutation, rank)?;
+        match axes.len() == rank {
+            true => Ok(l.transposed(x, &axes)),
+            false => Err(format!("permutes {} dimensions of {rank}", axes.len())),
+        }
+    })
+}
+
+fn slice(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (starts, limits) = (l.ints(op, "start_indices")?, l.ints(op, "limit_indices")?);
+    let strides = l.ints_or(op, "strides", starts.len(), 1)?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| {
+        let dims = l.dims(x);
+        if [starts.len(), limits.len()] != [dims.len(); 2] {
+            return Err(format!("slices {} dimensions of {}", starts.len(), dims.len()));
+        }
+        for axis in 0..dims.len() {
+            let (start, limit, stride) = (starts[axis], limits[axis], strides[axis]);
+            let is_within = dims[axis] < 0 || limit <= dims[axis];
+            if start < 0 || start > limit || !is_within || stride < 1 {
+                return Err(format!(
+                    "takes the slice {start}:{limit}:{stride} of {} elements along dimension {axis}",
+                    dims[axis]
+                ));
+            }
+        }
+        Ok(l.sliced(x, &starts, &limits, &strides))
+    })
+}
+
+fn concatenate(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, _) = l.stated(op, 0)?;
+    let axis = l.int(op, "dimension")?;
+    let axis = check_axes(&[axis], dims.len())?[0];
+    let operands = l.operands(op)?;
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for operand in &operands {
+        match operand {
+            Bound::Tensor(value) => first.push(*value),
+            Bound::Complex(real, imaginary) => {
+                first.push(*real);
+                second.push(*imaginary);
+            }
+            _ => return Err("expected tensors".to_owned()),
+        }
+    }
+    if first.is_empty() {
+        return Err("expected an operand, found none".to_owned());
+    }
+    if first.iter().any(|value| l.rank(*value) != dims.len()) {
+        return Err("puts together tensors of different ranks".to_owned());
+    }
+    let value = l.concatenated(&first, axis);
+    Ok(vec![match second.len() {
+        0 => Bound::Tensor(value),
+        _ => Bound::Complex(value, l.concatenated(&second, axis)),
+    }])
+}
+
+fn pad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let value = l.bound(op, 0)?;
+    let rank = match &value {
+        Bound::Tensor(x) | Bound::Complex(x, _) => l.rank(*x),
+        _ => return Err("expected a tensor".to_owned()),
+    };
+    let [low, high, interior] = ["edge_padding_low", "edge_padding_high", "interior_padding"]
+        .map(|name| l.ints_or(op, name, rank, 0));
+    let (low, high, interior) = (low?, high?, interior?);
+    Ok(vec![match (value, l.bound(op, 1)?) {
+        (Bound::Tensor(x), Bound::Tensor(by)) => {
+            known_dims(&l.dims(x))?;
+            Bound::Tensor(l.padded(x, by, &low, &high, &interior)?)
+        }
+        (Bound::Complex(a, b), Bound::Complex(c, d)) => Bound::Complex(
+            l.padded(a, c, &low, &high, &interior)?,
+            l.padded(b, d, &low, &high, &interior)?,
+        ),
+        _ => return Err("pads a tensor by a value of another type".to_owned()),
+    }])
+}
+
+fn reverse(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let axes = l.ints(op, "dimensions")?;
+    let value = l.bound(op, 0)?;
+    l.each(value, |l, x| {
+        check_axes(&axes, l.rank(x))?;
+        Ok(l.reversed(x, &axes))
+    })
+}
+
+fn iota(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, element) = l.stated(op, 0)?;
+    known_dims(&dims)?;
+    let axis = check_axes(&[l.int(op, "iota_dimension")?], dims.len())?[0];
+    Ok(vec![match element {
+        Type::Complex(part) => {
+            let real = l.counted(&dims, axis, &part);
+            let zero = l.number(&part, 0.0);
+            Bound::Complex(real, l.broadcast_to(zero, &dims))
+        }
+        element => Bound::Tensor(l.counted(&dims, axis, &element)),
+    }])
+}

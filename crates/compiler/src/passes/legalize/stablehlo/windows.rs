@@ -1,0 +1,398 @@
+//! Reductions in windows, and their gradients.
+
+use tfrt_ir::{OpId, Type, ValueId};
+
+use super::build::{encoded, is_float, list, width};
+use super::control::flattened;
+use super::gather::Rows;
+use super::reduce::Kind;
+use super::shapes::{checked, known_dims};
+use super::{Bound, LowerFn, Lowered, Lowering};
+
+pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
+    ("stablehlo.reduce_window", reduce_window),
+    ("stablehlo.select_and_scatter", select_and_scatter),
+];
+
+/// The most elements of windows that are put together one after the other, in their order: sums are rounded as elsewhere.
+const MOST_IN_ORDER: i64 = 32;
+
+/// The windows of a reduction, along each dimension.
+struct Windows {
+    sizes: Vec<i64>,
+    strides: Vec<i64>,
+    dilations: Vec<i64>,
+    low: Vec<i64>,
+    high: Vec<i64>,
+    /// How far elements of the operand are apart, less one.
+    interior: Vec<i64>,
+}
+
+impl Windows {
+    fn read(l: &Lowering<'_>, op: OpId, rank: usize) -> Result<Windows, String> {
+        let sizes = l.ints_or(op, "window_dimensions", rank, 1)?;
+        let strides = l.ints_or(op, "window_strides", rank, 1)?;
+        let dilations = l.ints_or(op, "window_dilations", rank, 1)?;
+        let interior = l.ints_or(op, "base_dilations", rank, 1)?;
+        let pads = l.ints_or(op, "padding", 2 * rank, 0)?;
+        let all = sizes
+            .iter()
+            .chain(&strides)
+            .chain(&dilations)
+            .chain(&interior);
+        if all.clone().any(|size| *size < 1) {
+            return Err("has windows, strides or dilations below 1".to_owned());
+        }
+        Ok(Windows {
+            sizes,
+            strides,
+            dilations,
+            low: pads.iter().copied().step_by(2).collect(),
+            high: pads.iter().copied().skip(1).step_by(2).collect(),
+            interior: interior.iter().map(|dilation| dilation - 1).collect(),
+        })
+    }
+
+    /// Returns the number of windows along a dimension of a padded operand.
+    fn count(&self, axis: usize, size: i64) -> i64 {
+        let reach = (self.sizes[axis] - 1) * self.dilations[axis] + 1;
+        if size < reach {
+            0
+        } else {
+            (size - reach) / self.strides[axis] + 1
+        }
+    }
+}
+
+fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let operands = l.operands(op)?;
+    if operands.is_empty() || operands.len() % 2 == 1 {
+        return Err(format!(
+            "expected operands and as many first values, found {}",
+            operands.len()
+        ));
+    }
+    let (values, inits) = operands.split_at(operands.len() / 2);
+    let first = *flattened(values).first().ok_or("expected a tensor")?;
+    let dims = l.dims(first);
+    known_dims(&dims)?;
+    let windows = Windows::read(l, op, dims.len())?;
+    let body = l.body(op, 0)?;
+    let kind = l.kind(body).filter(|kind| *kind != Kind::Second);
+    if let (Some(Kind::Max), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
+        && let Some(pooled) = l.pooled(&windows, *x, *init)
+    {
+        return Ok(vec![Bound::Tensor(pooled)]);
+    }
+    let mut wide = Vec::with_capacity(values.len());
+    for (value, init) in values.iter().zip(inits) {
+        let padded = |l: &mut Lowering<'_>, x, by| {
+            l.padded(x, by, &windows.low, &windows.high, &windows.interior)
+        };
+        wide.push(match (value, init) {
+            (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(padded(l, *x, *by)?),
+            (Bound::Complex(a, b), Bound::Complex(c, d)) => {
+                Bound::Complex(padded(l, *a, *c)?, padded(l, *b, *d)?)
+            }
+            _ => return Err("begins with a value of another type".to_owned()),
+        });
+    }
+    let mut wide = wide;
+    let mut counts = Vec::with_capacity(dims.len());
+    for axis in 0..dims.len() {
+        let size = l.dims(flattened(&wide)[0])[axis];
+        counts.push(windows.count(axis, size));
+    }
+    if counts.contains(&0) {
+        return l.all(inits, |l, init| Ok(l.broadcast_to(init, &counts)));
+    }
+    let n_elements = windows
+        .sizes
+        .iter()
+        .try_fold(1_i64, |n, size| n.checked_mul(*size));
+    if n_elements.is_some_and(|n| n <= MOST_IN_ORDER) {
+        return l.in_order(body, kind, &wide, inits, &windows, &counts);
+    }
+    for (axis, count) in counts.iter().enumerate() {
+        wide = l.along(body, kind, wide, &windows, axis, *count)?;
+    }
+    let inits = l.all(inits, |l, init| Ok(l.broadcast_to(init, &counts)))?;
+    if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, &wide[..], &inits[..]) {
+        return Ok(vec![Bound::Tensor(l.begun(kind, *init, *x))]);
+    }
+    let arguments: Vec<Bound> = inits.into_iter().chain(wide).collect();
+    l.applied(body, &arguments)
+}
+
+impl Lowering<'_> {
+    /// Calculates the largest elements of windows by a pool, if they are windows of images.
+    fn pooled(&mut self, windows: &Windows, x: ValueId, init: ValueId) -> Option<ValueId> {
+        let (dims, element) = (self.dims(x), self.element(x));
+        let is_least = self.known_number(init) == Some(f64::NEG_INFINITY);
+        let spatial: Vec<usize> = (0..dims.len())
+            .filter(|axis| windows.sizes[*axis] > 1)
+            .collect();
+        let is_plain = dims.len() == 4
+            && matches!(spatial.len(), 1 | 2)
+            && windows.interior.iter().all(|size| *size == 0)
+            && windows
+                .low
+                .iter()
+                .chain(&windows.high)
+                .all(|size| *size >= 0)
+            && !dims.contains(&0);
+        let others_stay = (0..dims.len())
+            .filter(|axis| !spatial.contains(axis))
+            .all(|axis| {
+                windows.strides[axis] == 1 && windows.low[axis] == 0 && windows.high[axis] == 0
+            });
+        // Each window has an element of the operand's.
+        let has_elements = spatial.iter().all(|axis| {
+            let reach = (windows.sizes[*axis] - 1) * windows.dilations[*axis] + 1;
+            windows.low[*axis] < reach
+                && windows.high[*axis] < reach
+                && windows.dilations[*axis] == 1
+                && dims[*axis] + windows.low[*axis] + windows.high[*axis] >= reach
+        });
+        if !is_plain || !others_stay || !has_elements || !is_least || element != Type::F32 {
+            return None;
+        }
+        // Images have the dimensions of windows last; with one of these, another one that stays is beside it.
+        let mut spatial = spatial;
+        if spatial.len() == 1 {
+            let other = (1..4).find(|axis| !spatial.contains(axis))?;
+            spatial.push(other);
+            spatial.sort_unstable();
+        }
+        let mut order: Vec<usize> = (0..4).filter(|axis| !spatial.contains(axis)).collect();
+        order.extend(&spatial);
+        let of = |all: &[i64]| -> Vec<i64> { spatial.iter().map(|axis| all[*axis]).collect() };
+        let pads = [of(&windows.low), of(&windows.high)].concat();
+        let image = self.transposed(x, &order);
+        let image_dims = self.dims(image);
+        let extents: Vec<i64> = image_dims
+            .iter()
+            .zip(&order)
+            .map(|(size, axis)| {
+                windows.count(*axis, size + windows.low[*axis] + windows.high[*axis])
+            })
+            .collect();
+        let attributes = [
+            ("kind", tfrt_ir::Attribute::string("max")),
+            ("kernel_shape", list(&of(&windows.sizes))),
+            ("strides", list(&of(&windows.strides))),
+            ("pads", list(&pads)),
+        ];
+        let made = self.add("pool", &[image], &attributes, &extents, &element);
+        let back: Vec<usize> = (0..4)
+            .map(|axis| order.iter().position(|own| *own == axis).unwrap_or(axis))
+            .collect();
+        Some(self.transposed(made, &back))
+    }
+
+    /// Puts the elements of windows together one after the other, beginning with the first values.
+    fn in_order(
+        &mut self,
+        body: tfrt_ir::BlockId,
+        kind: Option<Kind>,
+        wide: &[Bound],
+        inits: &[Bound],
+        windows: &Windows,
+        counts: &[i64],
+    ) -> Lowered {
+        let rank = counts.len();
+        let n: i64 = windows.sizes.iter().product();
+        let mut sum = self.all(inits, |l, init| Ok(l.broadcast_to(init, counts)))?;
+        for step in 0..n {
+            let mut rest = step;
+            let mut starts = vec![0; rank];
+            for axis in (0..rank).rev() {
+                starts[axis] = rest % windows.sizes[axis] * windows.dilations[axis];
+                rest /= windows.sizes[axis];
+            }
+            let limits: Vec<i64> = (0..rank)
+                .map(|axis| starts[axis] + (counts[axis] - 1) * windows.strides[axis] + 1)
+                .collect();
+            let next = self.all(wide, |l, x| {
+                Ok(l.sliced(x, &starts, &limits, &windows.strides))
+            })?;
+            sum = match (kind, &sum[..], &next[..]) {
+                (Some(kind), [Bound::Tensor(init)], [Bound::Tensor(next)]) if step == 0 => {
+                    vec![Bound::Tensor(self.begun(kind, *init, *next))]
+                }
+                _ => self.both(body, kind, sum, next)?,
+            };
+        }
+        Ok(sum)
+    }
+
+    /// Puts the elements of windows along one dimension together: windows of a power of two of elements are those of half
+    /// as many, twice.
+    fn along(
+        &mut self,
+        body: tfrt_ir::BlockId,
+        kind: Option<Kind>,
+        values: Vec<Bound>,
+        windows: &Windows,
+        axis: usize,
+        count: i64,
+    ) -> Lowered {
+        let (size, stride, dilation) = (
+            windows.sizes[axis],
+            windows.strides[axis],
+            windows.dilations[axis],
+        );
+        let reach = (count - 1) * stride + 1;
+        // The values at an offset of each window.
+        let at = |l: &mut Self, values: &[Bound], start: i64| {
+            l.all(values, |l, x| {
+                Ok(l.part(x, axis, start, start + reach, stride))
+            })
+        };
+        if size <= 16 {
+            let mut sum = at(self, &values, 0)?;
+            for step in 1..size {
+                let next = at(self, &values, step * dilation)?;
+                sum = self.both(body, kind, sum, next)?;
+            }
+            return Ok(sum);
+        }
+        let (mut power, mut reached) = (values, 1_i64);
+        let (mut sum, mut done): (Option<Vec<Bound>>, i64) = (None, 0);
+        loop {
+            if size & reached != 0 {
+                let next = at(self, &power, done * dilation)?;
+                sum = Some(match sum {
+                    Some(sum) => self.both(body, kind, sum, next)?,
+                    None => next,
+                });
+                done += reached;
+            }
+            if done == size {
+                return sum.ok_or_else(|| "has windows without elements".to_owned());
+            }
+            let shift = reached * dilation;
+            let n = self.dims(flattened(&power)[0])[axis];
+            let left = self.all(&power, |l, x| Ok(l.part(x, axis, 0, n - shift, 1)))?;
+            let right = self.all(&power, |l, x| Ok(l.part(x, axis, shift, n, 1)))?;
+            power = self.both(body, kind, left, right)?;
+            reached *= 2;
+        }
+    }
+
+    fn both(
+        &mut self,
+        body: tfrt_ir::BlockId,
+        kind: Option<Kind>,
+        left: Vec<Bound>,
+        right: Vec<Bound>,
+    ) -> Lowered {
+        if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(y)]) = (kind, &left[..], &right[..])
+        {
+            let [row, truth] = kind.rows();
+            let is_truth = super::build::is_bool(&self.element(*x));
+            return Ok(vec![Bound::Tensor(self.binary(
+                if is_truth { truth } else { row },
+                *x,
+                *y,
+            ))]);
+        }
+        let arguments: Vec<Bound> = left.into_iter().chain(right).collect();
+        self.applied(body, &arguments)
+    }
+}
+
+/// Chooses an element of each window by one body, and adds what is scattered to it by another.
+fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (x, source, init) = (l.operand(op, 0)?, l.operand(op, 1)?, l.operand(op, 2)?);
+    let (dims, element) = (l.dims(x), l.element(x));
+    known_dims(&dims)?;
+    let windows = Windows::read(l, op, dims.len())?;
+    let (select, scatter) = (l.body(op, 0)?, l.body(op, 1)?);
+    let padding = match is_float(&element) {
+        true => f64::NEG_INFINITY,
+        false => -f64::powi(2.0, width(&element).cast_signed() - 1),
+    };
+    let none = l.elements(&[], &element, encoded(&element, padding));
+    let wide = l.padded(x, none, &windows.low, &windows.high, &windows.interior)?;
+    let count: i64 = dims.iter().product();
+    let numbers = l.count(count, &Type::I64);
+    let numbers = l.reshaped(numbers, &dims);
+    let outside = l.integers_of(&[], &[count]);
+    let numbers = l.padded(
+        numbers,
+        outside,
+        &windows.low,
+        &windows.high,
+        &windows.interior,
+    )?;
+    let wide_dims = l.dims(wide);
+    let counts: Vec<i64> = (0..dims.len())
+        .map(|axis| windows.count(axis, wide_dims[axis]))
+        .collect();
+    if counts != l.dims(source) {
+        return Err(format!(
+            "scatters a tensor of extents {:?} to windows of {counts:?}",
+            l.dims(source)
+        ));
+    }
+    const MOST: i64 = 4096;
+    let n_steps = windows
+        .sizes
+        .iter()
+        .try_fold(1_i64, |n, size| n.checked_mul(*size));
+    let n_steps = n_steps.filter(|n| *n <= MOST);
+    let n_steps = n_steps.ok_or_else(|| format!("has windows of more than {MOST} elements"))?;
+    let mut chosen: Option<[ValueId; 2]> = None;
+    for step in 0..n_steps {
+        let mut rest = step;
+        let mut starts = vec![0; dims.len()];
+        for axis in (0..dims.len()).rev() {
+            starts[axis] = rest % windows.sizes[axis];
+            rest /= windows.sizes[axis];
+        }
+        let limits: Vec<i64> = (0..dims.len())
+            .map(|axis| {
+                checked(starts[axis], |start| {
+                    start.checked_add((counts[axis] - 1) * windows.strides[axis] + 1)
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let next = [wide, numbers].map(|x| l.sliced(x, &starts, &limits, &windows.strides));
+        chosen = Some(match chosen {
+            None => next,
+            Some(now) => {
+                let arguments = [Bound::Tensor(now[0]), Bound::Tensor(next[0])];
+                let Some(Bound::Tensor(keeps)) = l.block(select, &arguments)?.pop() else {
+                    return Err("has a body that gives no truth value".to_owned());
+                };
+                // What is padded is chosen by nobody.
+                let is_inside = l.compare("lt", now[1], outside);
+                let is_next = l.compare("lt", next[1], outside);
+                let is_outside = l.unary("not", is_next);
+                let keeps = l.binary("and", keeps, is_inside);
+                let keeps = l.binary("or", keeps, is_outside);
+                [
+                    l.select(keeps, now[0], next[0]),
+                    l.select(keeps, now[1], next[1]),
+                ]
+            }
+        });
+    }
+    let [_, at] = chosen.ok_or("has windows without elements")?;
+    let within = l.compare("lt", at, outside);
+    let last = l.integers_of(&[], &[count - 1]);
+    let at = l.binary("min", at, last);
+    let base = l.broadcast_to(init, &dims);
+    let rows = Rows {
+        n_leading: dims.len(),
+        at,
+        within: Some(within),
+    };
+    l.scattered(
+        scatter,
+        &[Bound::Tensor(base)],
+        &[Bound::Tensor(source)],
+        &rows,
+    )
+}
