@@ -61,6 +61,7 @@
 pub mod attention;
 pub mod boxes;
 mod broadcast;
+pub mod byte_gemm;
 pub mod cast;
 pub mod conv;
 pub mod cumulative;

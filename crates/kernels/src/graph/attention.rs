@@ -32,6 +32,7 @@ pub(super) fn attend(
     let options = Attention {
         scale: Some(f64::from(*scale)),
         causal: None,
+        lens: None,
     };
     let mut extents = inputs[0].shape().to_dims();
     if let (Some(last), Some(hidden)) =

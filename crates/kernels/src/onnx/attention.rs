@@ -132,7 +132,7 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_whole = mask.is_none_or(|mask| {
         mask.shape().extents().next_back() == Some(k[2]) && mask.shape().rank() <= 4
     });
-    let is_plain = scoring.softcap == 0.0 && scoring.lens.is_none() && is_whole;
+    let is_plain = scoring.softcap == 0.0 && is_whole;
     let mut product = q.clone();
     product[3] = v[3];
     let out = node.output(dtype, &product)?;
@@ -154,6 +154,7 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let options = attention::Attention {
             scale: Some(own.scale),
             causal: own.causal,
+            lens: own.lens,
         };
         let mask = match mask {
             None => TensorMask::None,

@@ -18,6 +18,7 @@ use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::quantize::numbers;
 use super::{NodeCall, Operations, Outputs};
 
+mod bytes;
 mod einsum;
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -39,6 +40,8 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         make: |node| Ok(keep(node)?.map(|right| erase(Dot(Rhs::Prepared(right))))),
         restore: None,
     },
+    bytes::PREPARE_INTEGERS,
+    bytes::PREPARE_QUANTIZED,
     PrepareRow {
         op: "onnx.Gemm",
         inputs: &[1],
@@ -297,16 +300,23 @@ pub(super) fn centred(
     Ok((out, chain))
 }
 
-/// Calculates the exact product of integers without their zero points.
+/// Exact sums of products, of `i32` or `f64`, and the chain that is there when they are made.
+type PendingSums = (DenseHostTensor, AsyncValue<Chain>);
+
+/// Calculates the exact product of integers without their zero points: of bytes in 32 bits, where these are enough.
 fn exact(
     node: &NodeCall<'_>,
     indexes: [usize; 2],
     zeros: [usize; 2],
-) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
+) -> Result<PendingSums, Error> {
     let (a, b) = (
         node.inputs.dense(indexes[0])?,
         node.inputs.dense(indexes[1])?,
     );
+    let is_bytes = matches!(a.dtype(), DType::Ui8 | DType::I8);
+    if is_bytes && let Some(packed) = bytes::packed(node, indexes[1], zeros[1])? {
+        return bytes::sums(node, (indexes[0], zeros[0]), Arc::new(packed));
+    }
     let (a_extents, b_extents) = (a.shape().to_dims(), b.shape().to_dims());
     let shapes = Shapes::of(node, &a_extents, &b_extents)?;
     // Zero points of rows on the left, of columns on the right.
@@ -337,7 +347,15 @@ fn exact(
 
 /// `MatMulInteger`: a product of integers, with results of 32 bits
 fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (sums, chain) = exact(node, [0, 1], [2, 3])?;
+    let sums = exact(node, [0, 1], [2, 3])?;
+    as_integers(node, sums)
+}
+
+/// Returns sums as integers of 32 bits.
+fn as_integers(node: &NodeCall<'_>, (sums, chain): PendingSums) -> Result<Outputs, Error> {
+    if sums.dtype() == DType::I32 {
+        return Ok(Outputs::later(sums, chain));
+    }
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {
@@ -348,7 +366,12 @@ fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 
 /// `QLinearMatMul`: a product of quantised numbers
 fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (sums, chain) = exact(node, [0, 3], [2, 5])?;
+    let sums = exact(node, [0, 3], [2, 5])?;
+    as_quantized(node, sums)
+}
+
+/// Quantises sums.
+fn as_quantized(node: &NodeCall<'_>, (sums, chain): PendingSums) -> Result<Outputs, Error> {
     let extents = sums.shape().to_dims();
     let [a, b] = [numbers(node, 1)?, numbers(node, 4)?];
     let (y, zeros) = (node.inputs.number(6)?, numbers(node, 7)?);

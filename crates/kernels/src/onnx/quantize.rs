@@ -2,7 +2,7 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::math::cast::Casting;
-use tfrt_tensor::math::quantize::{QuantParams, dequantize_into, quantize_into};
+use tfrt_tensor::math::quantize::{QuantParams, dequantize_into, extremes, quantize_into};
 use tfrt_tensor::subbyte::Overflow;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -96,11 +96,7 @@ fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     if x.dtype() != DType::F32 {
         return Err(node.inputs.unsupported(0, x.dtype()));
     }
-    let (mut least, mut largest) = (0_f32, 0_f32);
-    for one in x.read()?.elements::<f32>()? {
-        least = least.min(*one);
-        largest = largest.max(*one);
-    }
+    let (least, largest) = extremes(x.read()?.elements::<f32>()?);
     let scale = (largest - least) / 255.0;
     let zero = if scale > 0.0 {
         (-least / scale).round_ties_even().clamp(0.0, 255.0)

@@ -3,7 +3,8 @@
 //! Queries are taken in blocks, and for each of these keys and values in blocks. Of a block the scores are
 //! made, of which the largest so far and the sum of all e^(score - largest) are kept for each query; when the
 //! largest grows, what was summed up is scaled down. So no more than a block of scores exists at a time, however
-//! long the sequences are. Half-precision numbers are calculated with as `f32` throughout, and rounded once.
+//! long the sequences are. Half-precision numbers are calculated with as `f32` throughout, and rounded once. The bits of
+//! a query's result don't depend on the others that there are.
 //!
 //! # Shapes
 //!
@@ -19,7 +20,6 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::matmul::MatmulElement;
 use super::number::Floating;
 use super::parallel;
 use crate::math::Family;
@@ -28,6 +28,7 @@ use crate::{Bool, DenseHostTensor, Dims, GrowableTensor, TensorView, TensorViewM
 
 mod block;
 mod merged_heads;
+mod rows;
 mod scores;
 
 use block::{AttentionPlan, Heads};
@@ -35,18 +36,20 @@ pub use merged_heads::{attention_merged_heads, attention_merged_heads_into};
 pub use scores::{ScoreOptions, ScoreStage, scored_into, scores_into};
 
 /// A type of elements that attention is calculated for; sums are of a wider type.
-pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}
+pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide>> {}
 
-impl<T: Floating<Wide: Floating<Wide = T::Wide> + MatmulElement>> AttentionElement for T {}
+impl<T: Floating<Wide: Floating<Wide = T::Wide>>> AttentionElement for T {}
 
 /// Options of scaled dot-product attention.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attention {
     /// The factor of scores; 1 / √depth if there is none.
     pub scale: Option<f64>,
     /// Causal attention: query `i` attends to the first `i + 1 + causal` keys, where `causal` is the number of keys
     /// before those of the queries, as in a cache.
     pub causal: Option<usize>,
+    /// The number of keys of each batch that are attended to, as of buffers with room; all keys of all without any.
+    pub lens: Option<Vec<usize>>,
 }
 
 /// A mask on scores, applied before softmax.

@@ -1,10 +1,8 @@
 //! Matrices whose elements are integers of a few bits, packed into bytes, with a scale and a zero point for each block.
 //!
-//! A column lies as a row of bytes, the first elements in the low bits. A product takes one column after the other: it is
-//! made `f32`, and multiplied by all rows of the left side. So no more than a column is unpacked at a time.
-//!
-//! A single row, as a decoder has in each step, is multiplied by the bytes as they lie (`Planes`): a byte of several
-//! elements is read once, and no column is written down.
+//! A column lies as a row of bytes, the first elements in the low bits. Rows are multiplied by the bytes as they lie
+//! ([`units`]): no column is unpacked, and a row gets the same bits however many rows there are. Columns whose rows have
+//! scales in any order, or whose blocks are no power of two of words, are made `f32` one after the other.
 
 use std::sync::Arc;
 
@@ -13,6 +11,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::number::Real;
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element};
+
+mod units;
+
+use units::{PlanedRows, UnitColumns};
 
 /// The sums that are made side by side.
 const LANES: usize = 16;
@@ -77,6 +79,20 @@ impl PackedColumns {
         (self.scales[index], zero)
     }
 
+    /// Returns the columns for products by units, if they are laid out for these.
+    fn units<'a>(&'a self, codes: &'a [u8]) -> Option<UnitColumns<'a>> {
+        let block_words = self.block_bytes() / 4;
+        let fits = self.block_bytes().is_multiple_of(4) && block_words.is_power_of_two();
+        (fits && self.groups.is_none()).then(|| UnitColumns {
+            codes,
+            bits: self.bits.into(),
+            scales: &self.scales,
+            zeros: self.zeros.as_deref(),
+            block_words,
+            n_blocks: self.n_blocks(),
+        })
+    }
+
     /// Returns the bytes of a column.
     fn codes_of<'a>(&self, codes: &'a [u8], column: usize) -> &'a [u8] {
         let n_bytes = self.n_blocks() * self.block_bytes();
@@ -114,71 +130,6 @@ impl PackedColumns {
     }
 }
 
-/// The elements of a row that are multiplied by the first elements of bytes, those by the second, and so on: `N` lists, of
-/// as many elements as a column has bytes.
-struct Planes<const N: usize>([Vec<f32>; N]);
-
-impl<const N: usize> Planes<N> {
-    fn new(row: &[f32], n_bytes: usize) -> Planes<N> {
-        let plane = |index| {
-            let mut plane: Vec<f32> = row.iter().skip(index).step_by(N).copied().collect();
-            // The last block may have elements that the row lacks.
-            plane.resize(n_bytes, 0.0);
-            plane
-        };
-        Planes(std::array::from_fn(plane))
-    }
-
-    /// The product of the row and a column.
-    #[inline(always)]
-    fn product(&self, columns: &PackedColumns, codes: &[u8], column: usize) -> f32 {
-        let (bits, mask) = (8 / N, u8::MAX >> (8 - 8 / N));
-        let n_bytes = columns.block_bytes();
-        let codes = columns.codes_of(codes, column).chunks_exact(n_bytes);
-        let mut sums = [0.0; LANES];
-        for (block, codes) in codes.enumerate() {
-            let (scale, zero) = columns.scale_and_zero(column, block);
-            let mut own = [0.0; LANES];
-            for (index, codes) in codes.chunks_exact(LANES).enumerate() {
-                let first = block * n_bytes + index * LANES;
-                for (part, plane) in self.0.iter().enumerate() {
-                    let plane = &plane[first..][..LANES];
-                    for lane in 0..LANES {
-                        let code = codes[lane] >> (bits * part) & mask;
-                        own[lane] += plane[lane] * (f32::from(code) - zero);
-                    }
-                }
-            }
-            for (sum, own) in sums.iter_mut().zip(own) {
-                *sum += own * scale;
-            }
-        }
-        sums.iter().sum()
-    }
-
-    /// The products of the row and columns from the `first` on.
-    fn products<T: Real>(
-        &self,
-        columns: &PackedColumns,
-        bias: Option<&[f32]>,
-        first: usize,
-        out: &mut [T],
-    ) -> Result<(), Error> {
-        let reading = columns.codes.read()?;
-        let codes = reading.elements::<u8>()?;
-        vectorized(
-            #[inline(always)]
-            || {
-                for (column, out) in (first..).zip(out) {
-                    let bias = bias.map_or(0.0, |bias| bias[column]);
-                    *out = T::from_f64((self.product(columns, codes, column) + bias).into());
-                }
-            },
-        );
-        Ok(())
-    }
-}
-
 /// Unpacks bytes of `N` elements each.
 #[inline(always)]
 fn unpack<const N: usize>(codes: &[u8], out: &mut [f32]) {
@@ -213,12 +164,13 @@ pub fn packed_product_into<T: Element + Real>(
         let message = "rows, packed columns and the result don't fit together";
         return Err(Error::invalid_argument(message));
     }
-    if n_rows == 1 && columns.groups.is_none() && columns.block_bytes().is_multiple_of(LANES) {
-        return match columns.bits {
-            2 => row_product_into::<T, 4>(execution, &rows, columns, bias, output),
-            4 => row_product_into::<T, 2>(execution, &rows, columns, bias, output),
-            _ => row_product_into::<T, 1>(execution, &rows, columns, bias, output),
-        };
+    let reading = columns.codes.read()?;
+    let planes = columns
+        .units(reading.elements()?)
+        .map(|units| PlanedRows::new(&rows, n, &units));
+    drop(reading);
+    if let Some(planes) = planes {
+        return by_units::<T>(execution, planes, columns, bias, output);
     }
     // All products of a column are made at once.
     let chunk = parallel::chunk_len(n.saturating_mul(2), n_rows);
@@ -243,19 +195,30 @@ pub fn packed_product_into<T: Element + Real>(
     })
 }
 
-/// Multiplies one row by packed columns, of which each byte has `N` elements.
-fn row_product_into<T: Element + Real, const N: usize>(
+/// Multiplies rows by the columns' bytes as they lie.
+fn by_units<T: Element + Real>(
     execution: &ExecutionContext,
-    row: &[f32],
+    rows: PlanedRows,
     columns: Arc<PackedColumns>,
     bias: Option<Vec<f32>>,
     output: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let planes = Planes::<N>::new(row, columns.n_blocks() * columns.block_bytes());
-    // A vector of elements is multiplied at a time.
-    let chunk = parallel::chunk_len(columns.n_rows / 4, 1);
+    let n_rows = rows.len().max(1);
+    // Eight elements are unpacked and multiplied by a row in about four steps.
+    let chunk = parallel::chunk_len(columns.n_rows / 4, n_rows);
     parallel::fill(execution, output, chunk, move |first, part: &mut [T]| {
-        planes.products(&columns, bias.as_deref(), first, part)
+        let reading = columns.codes.read()?;
+        let Some(units) = columns.units(reading.elements()?) else {
+            return Err(Error::internal("columns are laid out in units no more"));
+        };
+        let mut products = vec![0.0; part.len()];
+        units.products(&rows, first / n_rows, &mut products);
+        for (index, (out, product)) in part.iter_mut().zip(products).enumerate() {
+            let column = (first + index) / n_rows;
+            let bias = bias.as_ref().map_or(0.0, |bias| bias[column]);
+            *out = T::from_f64((product + bias).into());
+        }
+        Ok(())
     })
 }
 
@@ -297,10 +260,10 @@ mod tests {
         assert_eq!(out, [7.0, 255.0, 0.0, 9.0]);
     }
 
-    /// Seeded columns of 70 elements in blocks of 32.
-    fn columns(bits: u8, zeros: bool) -> PackedColumns {
-        let (n_rows, n_columns, block) = (70, 5, 64);
-        let n_blocks = n_columns * 2;
+    /// Seeded columns of as many elements, in blocks.
+    fn columns(bits: u8, block: usize, zeros: bool, n_rows: usize) -> PackedColumns {
+        let n_columns = 5;
+        let n_blocks = n_columns * n_rows.div_ceil(block);
         let n_bytes = n_blocks * block * usize::from(bits) / 8;
         let codes: Vec<u8> = (0..n_bytes).map(|index| (index * 37 % 251) as u8).collect();
         let number = |index: usize| index as f32 * 0.125 + 0.5;
@@ -316,28 +279,74 @@ mod tests {
         }
     }
 
+    /// The products of rows and all columns by units, for each column those of all rows.
+    fn by_units(rows: &[f32], columns: &PackedColumns) -> Vec<f32> {
+        let reading = columns.codes.read().unwrap();
+        let units = columns.units(reading.elements().unwrap()).unwrap();
+        let rows = PlanedRows::new(rows, columns.n_rows, &units);
+        let mut found = vec![0.0; rows.len() * columns.n_columns];
+        units.products(&rows, 0, &mut found);
+        found
+    }
+
+    fn row(len: usize, seed: usize) -> Vec<f32> {
+        let number = |index: usize| ((index * 7919 + seed * 31) % 1009) as f32 / 100.0 - 5.0;
+        (0..len).map(number).collect()
+    }
+
     #[test]
     fn products_of_packed_bytes_are_those_of_unpacked_columns() {
-        let row: [f32; 70] = std::array::from_fn(|index| index as f32 - 30.0);
-        for (bits, zeros) in [(2, true), (4, false), (4, true), (8, false)] {
-            let columns = columns(bits, zeros);
-            let n_bytes = columns.n_blocks() * columns.block_bytes();
-            let reading = columns.codes.read().unwrap();
-            let codes = reading.elements::<u8>().unwrap();
-            for column in 0..columns.n_columns {
-                let found = match bits {
-                    2 => Planes::<4>::new(&row, n_bytes).product(&columns, codes, column),
-                    4 => Planes::<2>::new(&row, n_bytes).product(&columns, codes, column),
-                    _ => Planes::<1>::new(&row, n_bytes).product(&columns, codes, column),
-                };
-                let mut unpacked = [0.0; 70];
-                columns.column(codes, column, &mut unpacked);
-                let wanted = dot(&row, &unpacked);
-                let most = 1e-5 * dot(&row.map(f32::abs), &unpacked.map(f32::abs));
-                assert!(
-                    (found - wanted).abs() <= most,
-                    "{bits}: {found} is not {wanted}"
-                );
+        for (bits, zeros) in [
+            (2, false),
+            (2, true),
+            (4, false),
+            (4, true),
+            (8, false),
+            (8, true),
+        ] {
+            for (block, n_rows) in [
+                (16, 70),
+                (32, 33),
+                (32, 1000),
+                (64, 70),
+                (128, 500),
+                (512, 70),
+            ] {
+                let columns = columns(bits, block, zeros, n_rows);
+                let row = row(n_rows, 0);
+                let found = by_units(&row, &columns);
+                let reading = columns.codes.read().unwrap();
+                let codes = reading.elements::<u8>().unwrap();
+                for (column, found) in found.into_iter().enumerate() {
+                    let mut unpacked = vec![0.0; n_rows];
+                    columns.column(codes, column, &mut unpacked);
+                    let each = || row.iter().zip(&unpacked);
+                    let wanted: f64 = each().map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                    let most: f64 = each().map(|(a, b)| f64::from((a * b).abs())).sum();
+                    assert!(
+                        (f64::from(found) - wanted).abs() <= 1e-6 * most,
+                        "{bits} bits, blocks of {block}: {found} is not {wanted}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_gets_the_same_bits_among_others() {
+        for (bits, zeros) in [(2, false), (4, false), (4, true), (8, false)] {
+            let columns = columns(bits, 32, zeros, 200);
+            let rows: Vec<f32> = (0..7).flat_map(|seed| row(200, seed)).collect();
+            let alone: Vec<Vec<f32>> = rows
+                .chunks(200)
+                .map(|row| by_units(row, &columns))
+                .collect();
+            for n in 1..=7 {
+                let found = by_units(&rows[..n * 200], &columns);
+                for (index, found) in found.into_iter().enumerate() {
+                    let wanted = alone[index % n][index / n];
+                    assert_eq!(found.to_bits(), wanted.to_bits(), "{bits} bits, {n} rows");
+                }
             }
         }
     }

@@ -10,6 +10,10 @@ use super::parallel;
 use crate::subbyte::SubbyteType;
 use crate::{BF16, DType, DenseHostTensor, F16};
 
+mod runs;
+
+pub use runs::extremes;
+
 /// Scales and zero points of quantization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantParams {
@@ -113,6 +117,23 @@ impl QuantParams {
         })
     }
 
+    /// Returns the number of neighbours from an element on that have its scale and zero point.
+    fn n_alike(&self, index: usize) -> usize {
+        match self.layout {
+            ScaleLayout::One => usize::MAX,
+            ScaleLayout::Along { stride, .. } => stride - index % stride,
+            ScaleLayout::Blocks {
+                extent,
+                stride: 1,
+                block,
+            } => {
+                let place = index % extent;
+                (block - place % block).min(extent - place)
+            }
+            ScaleLayout::Blocks { .. } => 1,
+        }
+    }
+
     /// Returns the scale and the zero point of an element.
     fn of(&self, index: usize) -> (f64, f64) {
         let index = match self.layout {
@@ -186,6 +207,9 @@ pub fn quantize_into(
         let message = format!("numbers can't be quantised to {to}");
         return Err(Error::invalid_argument(message));
     }
+    if precision == DType::F32 && runs::takes(&scaling, x, out) {
+        return runs::quantize_into(execution, scaling, x, out);
+    }
     each_stretch(execution, casting, x, out, move |index, x| {
         let (scale, zero) = scaling.of(index);
         let quotient = rounded(precision, x / scale);
@@ -211,6 +235,9 @@ pub fn dequantize_into(
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
+    if runs::takes(&scaling, out, x) {
+        return runs::dequantize_into(execution, scaling, x, out);
+    }
     each_stretch(execution, Casting::default(), x, out, move |index, x| {
         let (scale, zero) = scaling.of(index);
         (x - zero) * scale
@@ -267,9 +294,12 @@ mod tests {
             QuantParams::new(&extents, Some(0), 0, (&[2], vec![1.0, 2.0]), vec![5.0, 6.0]).unwrap();
         assert_eq!(of(&rows), [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(rows.of(7), (2.0, 6.0));
+        assert_eq!((one.n_alike(5), rows.n_alike(5)), (usize::MAX, 3));
         let blocks = vec![1.0, 2.0, 3.0, 4.0];
         let blocks = QuantParams::new(&extents, Some(1), 3, (&[2, 2], blocks), Vec::new()).unwrap();
         assert_eq!(of(&blocks), [1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 4.0]);
+        let n_alike: Vec<usize> = (0..8).map(|index| blocks.n_alike(index)).collect();
+        assert_eq!(n_alike, [3, 2, 1, 1, 3, 2, 1, 1]);
         assert!(
             QuantParams::new(&extents, Some(1), 3, (&[2, 3], vec![1.0; 6]), Vec::new()).is_err()
         );

@@ -8,7 +8,7 @@ use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::{Opened, numbers, open};
 
-/// A tensor of floats of any type.
+/// A tensor of floats of any type, or of bytes.
 struct Floats {
     dtype: DType,
     shape: Vec<usize>,
@@ -21,6 +21,7 @@ impl Floats {
         let bytes = drawn.into_iter().flat_map(|number| match dtype {
             DType::F64 => f64::from(number).to_le_bytes().to_vec(),
             DType::F32 => number.to_le_bytes().to_vec(),
+            DType::Ui8 | DType::I8 => vec![number.to_le_bytes()[1]],
             DType::Bf16 => number.to_le_bytes()[2..].to_vec(),
             // Any bits below the largest exponent are numbers.
             _ => vec![number.to_le_bytes()[0], number.to_le_bytes()[1] & 0xb7],
@@ -35,7 +36,11 @@ impl Floats {
 
     fn ty(&self) -> String {
         let extents: String = self.shape.iter().map(|n| format!("{n}x")).collect();
-        format!("tensor<{extents}{}>", self.dtype)
+        let element = match self.dtype {
+            DType::Ui8 => "ui8".to_owned(),
+            dtype => dtype.to_string(),
+        };
+        format!("tensor<{extents}{element}>")
     }
 
     fn line(&self) -> String {
@@ -67,7 +72,10 @@ fn called(model: &Opened, arguments: &[&Floats]) -> Vec<u8> {
 /// prepared.
 fn is_prepared(operation: &str, attributes: &str, [x, w]: [&Floats; 2]) -> bool {
     let (x_type, w_type) = (x.ty(), w.ty());
-    let y_type = format!("tensor<*x{}>", x.dtype);
+    let y_type = match x.dtype {
+        DType::Ui8 | DType::I8 => "tensor<*xi32>".to_owned(),
+        dtype => format!("tensor<*x{dtype}>"),
+    };
     let call = format!(
         "%y = \"{operation}\"(%x, %w) {{{attributes}}} : ({x_type}, {w_type}) -> {y_type}
          tfrt.return %y : {y_type}"
@@ -129,6 +137,19 @@ fn halves_of_right_sides_are_widened_once() {
     let floats = |seed, shape: &[usize]| Floats::new(DType::F64, seed, shape);
     let (x, w) = (floats(1, &[3, 30]), floats(2, &[30, 4]));
     assert!(!is_prepared("onnx.MatMul", "", [&x, &w]));
+}
+
+#[test]
+fn right_sides_of_bytes_are_packed_once() {
+    for (rows, dtype) in [(1, DType::Ui8), (5, DType::Ui8), (3, DType::I8)] {
+        let x = Floats::new(dtype, 1, &[rows, 37]);
+        let w = Floats::new(DType::I8, 2, &[37, 20]);
+        assert!(is_prepared("onnx.MatMulInteger", "", [&x, &w]));
+    }
+    // A right side that is no matrix is kept as it is.
+    let x = Floats::new(DType::Ui8, 1, &[2, 3, 5]);
+    let w = Floats::new(DType::Ui8, 2, &[2, 5, 4]);
+    is_prepared("onnx.MatMulInteger", "", [&x, &w]);
 }
 
 #[test]

@@ -5,18 +5,21 @@ use std::num::NonZeroUsize;
 use tfrt_host::Error;
 use tfrt_host::memory::OwnedReading;
 
+use super::rows::{self, KeyRows};
 use super::{Attention, AttentionElement, Mask};
 use crate::math::elementwise::{Exp, Unary};
-use crate::math::matmul::{Matrix, Rows, Scale, multiply};
 use crate::math::number::{Number, Real};
+use crate::math::packed_gemm::{InstructionSet, Processor};
 use crate::math::reduce::{Maximum, Sum, block};
 use crate::math::{parallel, vectorized};
-use crate::{Dims, Element, GrowableTensor, TensorView, from_bytes};
+use crate::{Dims, Element, GrowableTensor, TensorView, from_bytes, to_bytes};
 
-/// Number of queries of a block.
+/// The most queries of a block.
 const N_QUERIES: usize = 64;
-/// Number of keys of a block.
-const N_KEYS: usize = 128;
+/// Number of keys of a block: with their values they fit the first cache.
+const N_KEYS: usize = 64;
+/// The number of chunks from which on there are enough for the threads.
+const MIN_CHUNKS: usize = 4;
 
 /// Extents of attention's tensors, all of four dimensions.
 #[derive(Clone, Debug)]
@@ -34,6 +37,7 @@ pub(super) struct AttentionPlan {
     strides: [Dims; 3],
     scale: f64,
     causal: Option<usize>,
+    lens: Option<Vec<usize>>,
 }
 
 /// Keys or values: one slice of all elements, or a block for each head.
@@ -72,10 +76,13 @@ impl<T: Element> HeadElements<'_, T> {
 
 /// Running softmax state of a block of queries, with scratch memory.
 struct Block<W> {
+    processor: Processor,
     queries: Vec<W>,
+    /// Keys and values, where they can't be read as they lie.
     keys: Vec<W>,
     values: Vec<W>,
-    scores: Vec<W>,
+    /// The scores of a query.
+    scores: [W; N_KEYS],
     /// Sums of values so far, scaled by the largest score.
     sums: Vec<W>,
     /// For each query the largest score so far, and the sum of all e^(score - largest).
@@ -115,6 +122,12 @@ impl AttentionPlan {
             n => heads / n,
         };
         let is_multiple = n_sharing * key_heads == *heads;
+        let n_lens = options.lens.as_ref().map_or(*batch, Vec::len);
+        if n_lens != *batch {
+            let message =
+                format!("expected a number of keys for each of {batch} batches, found {n_lens}");
+            return Err(Error::invalid_argument(message));
+        }
         if !is_alike || !is_multiple || out != [*batch, *heads, *n_queries, *width] {
             return Err(misfit());
         }
@@ -136,6 +149,7 @@ impl AttentionPlan {
             strides: [queries.1, keys.1, values.1],
             scale,
             causal: options.causal,
+            lens: options.lens.clone(),
         })
     }
 
@@ -154,14 +168,30 @@ impl AttentionPlan {
     /// Returns the chunk length of a result with merged heads, for [`run_merged_heads`](Self::run_merged_heads).
     pub(super) fn chunk_len_merged_heads(&self) -> NonZeroUsize {
         let row = self.heads.saturating_mul(self.width);
-        let operations = self.n_keys.saturating_mul(2) / 8;
-        parallel::chunk_len(operations, row.saturating_mul(N_QUERIES))
+        let n_rows = N_QUERIES.min(self.n_queries);
+        parallel::chunk_len(self.cost(), row.saturating_mul(n_rows))
     }
 
-    /// Returns the chunk length of a result: whole blocks of queries.
+    /// Returns the chunk length of a result: whole queries, and where there are enough others, all that look at the same
+    /// keys.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
-        let operations = self.n_keys.saturating_mul(2) / 8;
-        parallel::chunk_len(operations, self.width.saturating_mul(N_QUERIES))
+        let n_groups = self.scores[0].saturating_mul(self.key_heads);
+        let n_together = match n_groups >= MIN_CHUNKS {
+            true => self.group(),
+            false => self.n_queries,
+        };
+        let n_rows = N_QUERIES.min(n_together);
+        parallel::chunk_len(self.cost(), self.width.saturating_mul(n_rows))
+    }
+
+    /// Returns about how many operations an element of the result takes.
+    fn cost(&self) -> usize {
+        self.n_keys.saturating_mul(2) / 8
+    }
+
+    /// Returns the number of queries that look at the same keys: they are neighbours.
+    fn group(&self) -> usize {
+        self.n_sharing.saturating_mul(self.n_queries)
     }
 
     /// Makes the results from the `first` element on: whole queries.
@@ -178,20 +208,11 @@ impl AttentionPlan {
         let mut block = Block::new();
         let (mut row, mut rest) = (first / self.width, out);
         while !rest.is_empty() {
-            // Blocks begin at multiples of their size, and at heads: the same wherever chunks begin.
-            let (head, query) = (row / self.n_queries, row % self.n_queries);
-            let n = (N_QUERIES - row % N_QUERIES)
-                .min(self.n_queries - query)
+            let n = N_QUERIES
+                .min(self.group() - row % self.group())
                 .min(rest.len() / self.width);
             let (part, after) = std::mem::take(&mut rest).split_at_mut(n * self.width);
-            self.queries(
-                &mut block,
-                elements,
-                mask,
-                [head, query, n],
-                part,
-                self.width,
-            )?;
+            self.queries(&mut block, elements, mask, (row, n), part, self.width)?;
             (row, rest) = (row + n, after);
         }
         Ok(())
@@ -213,78 +234,85 @@ impl AttentionPlan {
         let (mut row, mut rest) = (first / stride, out);
         while !rest.is_empty() {
             let (batch, query) = (row / self.n_queries, row % self.n_queries);
-            let n = (N_QUERIES - query % N_QUERIES)
+            let n = N_QUERIES
                 .min(self.n_queries - query)
                 .min(rest.len() / stride);
             let (part, after) = std::mem::take(&mut rest).split_at_mut(n * stride);
             for head in 0..self.heads {
-                let place = [batch * self.heads + head, query, n];
+                let first = (batch * self.heads + head) * self.n_queries + query;
                 let part = &mut part[head * self.width..];
-                self.queries(&mut block, elements, mask, place, part, stride)?;
+                self.queries(&mut block, elements, mask, (first, n), part, stride)?;
             }
             (row, rest) = (row + n, after);
         }
         Ok(())
     }
 
-    /// Makes the results of `n` queries of a head, in rows that begin `stride` elements apart.
+    /// Makes the results of `n` queries from the `first` on, counted through all heads, in rows that begin `stride`
+    /// elements apart. They look at the same keys.
     fn queries<T: AttentionElement>(
         &self,
         block: &mut Block<T::Wide>,
         [queries, keys, values]: [Heads<'_, T>; 3],
         mask: &Mask<'_, T>,
-        [head, query, n]: [usize; 3],
+        (first, n): (usize, usize),
         out: &mut [T],
         stride: usize,
     ) -> Result<(), Error> {
-        let (batch, own_head) = (head / self.heads, head % self.heads);
-        let key_head = own_head / self.n_sharing;
+        let place = |row: usize| {
+            (
+                (first + row) / self.n_queries,
+                (first + row) % self.n_queries,
+            )
+        };
+        let (head, _) = place(0);
+        let (batch, key_head) = (head / self.heads, head % self.heads / self.n_sharing);
         let key_block = batch * self.key_heads + key_head;
-        let (queries, keys) = (queries.lend(head)?, keys.lend(key_block)?);
-        let values = values.lend(key_block)?;
-        let (queries, keys) = (queries.elements()?, keys.elements()?);
-        let values = values.elements()?;
+        let (keys, values) = (keys.lend(key_block)?, values.lend(key_block)?);
+        let (keys, values) = (keys.elements()?, values.elements()?);
         let start = |which: usize, head: usize, row: usize| {
             let strides = &self.strides[which];
             batch * strides[0] + head * strides[1] + row * strides[2]
         };
         let zero = <T::Wide as Element>::ZERO;
-        let from = start(0, own_head, query);
-        pack(
-            queries,
-            from,
-            [n, self.depth],
-            &self.strides[0][2..],
-            &mut block.queries,
-        );
+        block.queries.clear();
+        let mut n_seen = 0;
+        for (head, query) in (0..n).map(place) {
+            let lent = queries.lend(head)?;
+            let from = start(0, head % self.heads, query);
+            let strides = &self.strides[0][2..];
+            pack(
+                lent.elements()?,
+                from,
+                [1, self.depth],
+                strides,
+                &mut block.queries,
+            );
+            n_seen = self.n_seen(batch, query).max(n_seen);
+        }
         block.sums.clear();
         block.sums.resize(n * self.width, zero);
         block.states.clear();
         block.states.resize(n, (T::Wide::LOWEST, zero));
-        // The last query sees most.
-        let n_seen = self.n_seen(query + n - 1);
+        let scale = T::Wide::from_f64(self.scale);
         for key in (0..n_seen).step_by(N_KEYS) {
             let n_keys = N_KEYS.min(n_seen - key);
-            let (from, strides) = (start(1, key_head, key), &self.strides[1][2..]);
-            pack(keys, from, [n_keys, self.depth], strides, &mut block.keys);
-            let (from, strides) = (start(2, key_head, key), &self.strides[2][2..]);
-            pack(
-                values,
-                from,
-                [n_keys, self.width],
-                strides,
-                &mut block.values,
-            );
-            self.score(block, n, n_keys);
-            for row in 0..n {
-                let scores = &mut block.scores[row * n_keys..][..n_keys];
-                let n_seen = self.n_seen(query + row).saturating_sub(key);
-                scores[n_seen.min(n_keys)..].fill(T::Wide::LOWEST);
-                mask_row(mask, [batch, own_head, query + row, key], scores);
+            let lie = |which: usize, columns: usize| {
+                let from = start(which, key_head, key);
+                (from, [n_keys, columns], &self.strides[which][2..])
+            };
+            let keys = lent_rows(keys, lie(1, self.depth), &mut block.keys);
+            let values = lent_rows(values, lie(2, self.width), &mut block.values);
+            for (row, (head, query)) in (0..n).map(place).enumerate() {
+                let n_keys = n_keys.min(self.n_seen(batch, query).saturating_sub(key));
+                let scores = &mut block.scores[..n_keys];
+                let own = &block.queries[row * self.depth..][..self.depth];
+                rows::score(block.processor, own, keys, scale, scores);
+                mask_row(mask, [batch, head % self.heads, query, key], scores);
                 let sums = &mut block.sums[row * self.width..][..self.width];
                 weigh(scores, &mut block.states[row], sums);
+                rows::add(block.processor, scores, values, sums);
             }
-            self.add(block, n, n_keys);
         }
         let rows = out
             .chunks_mut(stride)
@@ -299,64 +327,52 @@ impl AttentionPlan {
     }
 
     /// Returns the number of keys that a query attends to.
-    fn n_seen(&self, query: usize) -> usize {
+    fn n_seen(&self, batch: usize, query: usize) -> usize {
         let most = self.causal.map_or(self.n_keys, |before| {
             before.saturating_add(query).saturating_add(1)
         });
-        most.min(self.n_keys)
-    }
-
-    /// Multiplies queries by keys.
-    fn score<W: Real + crate::math::matmul::MatmulElement>(
-        &self,
-        block: &mut Block<W>,
-        n: usize,
-        n_keys: usize,
-    ) {
-        block.scores.clear();
-        block.scores.resize(n * n_keys, W::ZERO);
-        let scale = Scale {
-            of_product: W::from_f64(self.scale),
-            of_result: W::ZERO,
-        };
-        let queries = Matrix::new(&block.queries, 0, [n, self.depth], [self.depth, 1]);
-        let keys = Matrix::new(&block.keys, 0, [self.depth, n_keys], [1, self.depth]);
-        let scores = Rows::new(&mut block.scores, [n, n_keys], n_keys);
-        multiply(scale, queries, keys, scores);
-    }
-
-    /// Adds values, each times its weight, to the sums.
-    fn add<W: Real + crate::math::matmul::MatmulElement>(
-        &self,
-        block: &mut Block<W>,
-        n: usize,
-        n_keys: usize,
-    ) {
-        let sum = Scale {
-            of_product: W::ONE,
-            of_result: W::ONE,
-        };
-        let weights = Matrix::new(&block.scores, 0, [n, n_keys], [n_keys, 1]);
-        let values = Matrix::new(&block.values, 0, [n_keys, self.width], [self.width, 1]);
-        let sums = Rows::new(&mut block.sums, [n, self.width], self.width);
-        multiply(sum, weights, values, sums);
+        let len = self.lens.as_ref().map_or(self.n_keys, |lens| lens[batch]);
+        most.min(len).min(self.n_keys)
     }
 }
 
-impl<W> Block<W> {
+impl<W: Element> Block<W> {
     fn new() -> Self {
         Block {
+            processor: InstructionSet::best().processor(),
             queries: Vec::new(),
             keys: Vec::new(),
             values: Vec::new(),
-            scores: Vec::new(),
+            scores: [W::ZERO; N_KEYS],
             sums: Vec::new(),
             states: Vec::new(),
         }
     }
 }
 
-/// Copies rows that begin at `start`, widened, behind each other.
+/// Returns rows that begin at `start` as they lie, if they can be calculated with; else their copies in `kept`.
+fn lent_rows<'a, T: AttentionElement>(
+    x: &'a [T],
+    (start, extents, strides): (usize, [usize; 2], &[usize]),
+    kept: &'a mut Vec<T::Wide>,
+) -> KeyRows<'a, T::Wide> {
+    if T::DTYPE == T::Wide::DTYPE
+        && strides[1] == 1
+        && extents[1] > 0
+        && let Ok(elements) = from_bytes(to_bytes(&x[start..]))
+    {
+        let stride = strides[0];
+        return KeyRows { elements, stride };
+    }
+    kept.clear();
+    pack(x, start, extents, strides, kept);
+    KeyRows {
+        elements: kept,
+        stride: extents[1],
+    }
+}
+
+/// Appends copies of rows that begin at `start`, widened, behind each other.
 fn pack<T: Number>(
     x: &[T],
     start: usize,
@@ -364,12 +380,12 @@ fn pack<T: Number>(
     strides: &[usize],
     out: &mut Vec<T::Wide>,
 ) {
-    out.clear();
-    out.resize(n_rows * n_columns, <T::Wide as Element>::ZERO);
+    let before = out.len();
+    out.resize(before + n_rows * n_columns, <T::Wide as Element>::ZERO);
     if n_columns == 0 {
         return;
     }
-    for (row, out) in out.chunks_exact_mut(n_columns).enumerate() {
+    for (row, out) in out[before..].chunks_exact_mut(n_columns).enumerate() {
         let x = &x[start + row * strides[0]..];
         vectorized(
             #[inline(always)]

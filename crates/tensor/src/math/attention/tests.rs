@@ -36,6 +36,7 @@ fn cases() -> impl Strategy<Value = Case> {
                     (layout_of(own.skip(missing).collect()), Just(is_seen))
                 });
             let causal = prop::option::of(0..5_usize);
+            let lens = prop::option::of(prop::collection::vec(0..7_usize, batch));
             let scale = prop::option::of(0.1..1.0_f64);
             (
                 [
@@ -44,12 +45,16 @@ fn cases() -> impl Strategy<Value = Case> {
                     layout_of(vec![batch, key_heads, n_keys, width]).boxed(),
                 ],
                 prop::option::of(mask),
-                (scale, causal),
+                (scale, causal, lens),
             )
-                .prop_map(|(layouts, mask, (scale, causal))| Case {
+                .prop_map(|(layouts, mask, (scale, causal, lens))| Case {
                     layouts,
                     mask,
-                    options: Attention { scale, causal },
+                    options: Attention {
+                        scale,
+                        causal,
+                        lens,
+                    },
                 })
         },
     )
@@ -99,6 +104,8 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
                     }
                 };
                 let is_ahead = case.options.causal.is_some_and(|before| j > before + i);
+                let lens = case.options.lens.as_ref();
+                let is_ahead = is_ahead || lens.is_some_and(|lens| j >= lens[b]);
                 if is_ahead {
                     f64::NEG_INFINITY
                 } else {
@@ -211,6 +218,49 @@ fn what_is_no_number_stays_so_for_its_query() {
 }
 
 #[test]
+fn a_query_gets_the_same_bits_among_others() {
+    let (n_queries, n_keys, depth, width) = (70, 150, 20, 36);
+    let list = |seed: usize, n: usize| -> Vec<f32> {
+        (0..n).map(|i| value(i + seed) as f32 / 4.0).collect()
+    };
+    let (q, k, v) = (
+        list(1, 4 * n_queries * depth),
+        list(2, 2 * n_keys * depth),
+        list(3, 2 * n_keys * width),
+    );
+    let k = TensorView::new(&k, &[1, 2, n_keys, depth]).unwrap();
+    let v = TensorView::new(&v, &[1, 2, n_keys, width]).unwrap();
+    let all = TensorView::new(&q, &[1, 4, n_queries, depth]).unwrap();
+    let of = |before: usize, q: &TensorView<'_, f32>| {
+        let options = Attention {
+            causal: Some(80 + before),
+            ..Attention::default()
+        };
+        let extents = [1, 4, q.extents()[2], width];
+        let mut out = vec![0.0; extents.iter().product()];
+        let mut view = TensorViewMut::new(&mut out, &extents).unwrap();
+        attention(&options, [q, &k, &v], &Mask::None, &mut view).unwrap();
+        out
+    };
+    let together = of(0, &all);
+    for query in 0..n_queries {
+        let own: Vec<f32> = (0..4)
+            .flat_map(|head| q[(head * n_queries + query) * depth..][..depth].to_vec())
+            .collect();
+        let alone = of(query, &TensorView::new(&own, &[1, 4, 1, depth]).unwrap());
+        for head in 0..4 {
+            let found = &together[(head * n_queries + query) * width..][..width];
+            let wanted = &alone[head * width..][..width];
+            assert_eq!(bits(found), bits(wanted), "{query} of head {head}");
+        }
+    }
+}
+
+fn bits(list: &[f32]) -> Vec<u32> {
+    list.iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_told() {
     let list = [0.0_f32; 64];
     let view =
@@ -241,6 +291,7 @@ fn shapes_that_do_not_fit_are_told() {
     let causal = Attention {
         scale: None,
         causal: Some(usize::MAX),
+        lens: None,
     };
     attention(&causal, [&empty, &empty, &empty], &Mask::None, &mut out).unwrap();
 }
@@ -280,6 +331,7 @@ fn heads_side_by_side_are_those_behind_each_other() {
         let options = Attention {
             scale: None,
             causal: Some(2),
+            lens: None,
         };
         let mut out = TensorViewMut::new(&mut found, &[batch, n_queries, heads * width]).unwrap();
         attention_merged_heads(&options, heads, beside.each_ref(), &mask, &mut out).unwrap();
@@ -334,6 +386,7 @@ fn keys_and_values_that_grow_are_read_where_they_lie() {
     let options = Attention {
         scale: None,
         causal: Some(140),
+        lens: None,
     };
     let result = || of(&[2, 4, 3, 5], 0);
     let bits = |out: &DenseHostTensor| out.read().unwrap().bytes().to_vec();

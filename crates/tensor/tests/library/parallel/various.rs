@@ -83,6 +83,7 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
         Attention {
             scale: None,
             causal: Some(50),
+            lens: None,
         },
     );
     let mask = TensorMask::Additive(mask);
