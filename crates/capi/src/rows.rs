@@ -292,19 +292,22 @@ impl Shared {
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
         let bound = calls.bound(&alike, kernel, shared)?;
-        let mut context = Context::new(bound.clone(), call.execution());
+        if !kernel.is_async && !bound.may_have_variables() {
+            return run::compute_now(call, bound);
+        }
+        let mut context = Context::new(bound, call.execution().request());
         for index in 0..call.n_inputs() {
             // What was given for good may become an output's memory.
             context.add_input(match call.take_sole(index) {
                 Some(tensor) => Input::given(tensor),
-                None => Input::lent(call.tensor(index)?.clone()),
+                None => Input::kept(call.tensor(index)?.clone()),
             });
         }
         // A kernel starts when its variables are locked.
         let has_variables = context.has_variables();
         let is_free = !has_variables || context.variables().locks.try_all()?;
         if is_free && !kernel.is_async {
-            return run::compute(context, bound, kernel);
+            return run::compute(context, bound);
         }
         let n_outputs = bound.outputs().len();
         let (promises, results): (Vec<Promise<Tensor>>, Outputs) = (0..n_outputs)
@@ -323,7 +326,7 @@ impl Shared {
             return Ok(results);
         }
         let execution = call.execution().clone();
-        let is_async = kernel.is_async;
+        let (is_async, bound) = (kernel.is_async, bound.clone());
         context.variables().locks.all()?.when_settled(move |locks| {
             if let Some(reason) = execution.request().cancellation() {
                 return run::settle(Err(reason.clone()), promises, effects);
@@ -332,8 +335,7 @@ impl Shared {
             match is_async {
                 true => run::start(context, promises, effects),
                 false => {
-                    let bound = context.bound.clone();
-                    let results = run::compute(context, &bound, &bound.instance.kernel);
+                    let results = run::compute(context, &bound);
                     run::settle(results, promises, effects);
                 }
             }
