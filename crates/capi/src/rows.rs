@@ -149,10 +149,15 @@ impl AddedOps for PluginOps {
         let Some(calls) = shared.calls_of(op) else {
             return Some(Arc::new(undefined(called, op)));
         };
+        let common = Arc::new(definition(called, &calls, shared));
         let (for_nodes, called_so) = (shared.clone(), called.to_owned());
-        let spec = calls.spec.clone();
+        let (op, all) = (op.to_owned(), calls.clone());
         let of_node = move || {
-            let calls = Arc::new(OpCalls::new(&spec, true));
+            // Nodes without a state have nothing of their own: what all of them use stays in the cache.
+            if all.has_room() && for_nodes.is_stateless(&op) {
+                return common.clone();
+            }
+            let calls = Arc::new(OpCalls::new(&all.spec, true));
             Arc::new(definition(&called_so, &calls, &for_nodes))
         };
         let definition = definition(called, &calls, shared).for_each_node(of_node);
@@ -266,6 +271,15 @@ impl Shared {
         let new = Arc::new(OpCalls::new(&registry::spec(op)?, false));
         let mut calls = self.calls.write().unwrap_or_else(PoisonError::into_inner);
         Some(calls.entry(op.to_owned()).or_insert(new).clone())
+    }
+
+    /// Returns whether no kernel of an operation keeps a state for its nodes.
+    fn is_stateless(&self, op: &str) -> bool {
+        let kernels = registry::kernels(Some(op));
+        let mut own = kernels
+            .iter()
+            .filter(|kernel| self.libraries.contains(&kernel.library));
+        own.all(|kernel| kernel.create.is_null() && kernel.delete.is_null())
     }
 
     /// Returns the kernel of a call.
