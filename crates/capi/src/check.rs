@@ -40,6 +40,8 @@ pub struct Report {
     pub unprovided: Vec<String>,
     /// Functions of the C API that other libraries in its folders want, which it may open itself.
     pub beside: Vec<String>,
+    /// Libraries of TensorFlow that those ask for.
+    pub beside_asks_for: Vec<String>,
     /// Libraries that bring threads of their own.
     pub threads: Vec<String>,
     /// Why it does not load, if it does not.
@@ -206,6 +208,9 @@ pub fn check(path: &Path) -> Report {
         .filter(|name| is_answered(name) && !defined.contains(name) && !asked.contains(name))
         .collect();
     report.beside = beside.into_iter().map(str::to_owned).collect();
+    let needed = found.beside.iter().flat_map(|library| &library.needed);
+    let needed: BTreeSet<&String> = needed.filter(|name| is_of_tensorflow(name)).collect();
+    report.beside_asks_for = needed.into_iter().cloned().collect();
     let (provided, unprovided): (Vec<&str>, Vec<&str>) = asked
         .into_iter()
         .partition(|name| functions::find(name).is_some());
@@ -234,6 +239,11 @@ pub fn check(path: &Path) -> Report {
         report.reasons.push(Reason::NoPlugin);
     }
     report
+}
+
+/// Returns whether a library is one of TensorFlow, which the host writes.
+fn is_of_tensorflow(name: &str) -> bool {
+    name == FRAMEWORK || EMPTY.contains(&name)
 }
 
 fn is_of_system(path: &Path) -> bool {
@@ -266,7 +276,7 @@ impl Found {
             next += 1;
             let mut read = Vec::new();
             for needed in &library.needed {
-                if needed == FRAMEWORK || EMPTY.contains(&needed.as_str()) {
+                if is_of_tensorflow(needed) {
                     found.asks_for.insert(needed.clone());
                 } else if seen.insert(needed.clone()) {
                     match elf::find(needed, library) {

@@ -13,7 +13,7 @@ use crate::raw::{
     Rendezvous, StringView, Text, ThreadOptions,
 };
 use crate::run::Context;
-use crate::value::Tensor;
+use crate::value::{Tensor, known};
 use crate::variadic::{self, Arguments};
 
 pub mod buffer;
@@ -82,17 +82,19 @@ fn failed<R: Default>() -> R {
 }
 
 /// `functions! { "tf_status.h": /// Makes a status. fn TF_NewStatus() -> Handle<Status> = status::new; }` makes the function
-/// that a plugin calls, `extern "C" fn TF_NewStatus()`, which calls `status::new`, and its entry of [`FUNCTIONS`]. With
-/// `=> entry` behind it, plugins call that instead, which collects arguments and calls the function.
+/// that a plugin calls, `extern "C" fn TF_NewStatus()`, which calls `status::new`, and its entry of [`FUNCTIONS`]. Of
+/// `known::code | status::code` the first returns an option, and the second is called where that is `None`: the first
+/// records no faults and does not panic. With `=> entry` behind it, plugins call that instead, which collects arguments and
+/// calls the function.
 macro_rules! functions {
     ($($header:literal: {$(
         #[doc = $summary:literal]
-        fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? = $path:path $(=> $entry:path)?;
+        fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? = $path:path $(| $next:path)? $(=> $entry:path)?;
     )*})*) => {
         $($(
             #[expect(non_snake_case, reason = "the name in C")]
             pub(crate) extern "C" fn $name($($parameter: $type),*) $(-> $result)? {
-                entered(stringify!($name), move || $path($($parameter),*))
+                functions!(@run $name ($path $(, $next)?) ($($parameter),*))
             }
         )*)*
 
@@ -107,6 +109,15 @@ macro_rules! functions {
                 address: || functions!(@entry $name $($entry)?) as *const () as usize,
             },
         )*)*];
+    };
+    (@run $name:ident ($path:path) ($($argument:ident),*)) => {
+        entered(stringify!($name), move || $path($($argument),*))
+    };
+    (@run $name:ident ($known:path, $path:path) ($($argument:ident),*)) => {
+        match $known($($argument),*) {
+            Some(known) => known,
+            None => functions!(@run $name ($path) ($($argument),*)),
+        }
     };
     (@entry $name:ident) => { $name };
     (@entry $name:ident $entry:path) => { $entry };
@@ -129,7 +140,7 @@ functions! {
         /// Sets the code and message of an `errno`.
         fn TF_SetStatusFromIOError(status: Handle<Status>, error_code: c_int, context: Text) = status::set_from_io_error;
         /// Returns the code.
-        fn TF_GetCode(status: Handle<Status>) -> c_int = status::code;
+        fn TF_GetCode(status: Handle<Status>) -> c_int = status::known_code | status::code;
         /// Returns the message, until the status changes.
         fn TF_Message(status: Handle<Status>) -> HostText = status::message;
     }
@@ -159,19 +170,19 @@ functions! {
         /// Deletes a tensor.
         fn TF_DeleteTensor(tensor: Handle<Tensor>) = tensor::delete;
         /// Returns the type of the elements.
-        fn TF_TensorType(tensor: Handle<Tensor>) -> c_int = tensor::dtype_of;
+        fn TF_TensorType(tensor: Handle<Tensor>) -> c_int = known::code | tensor::dtype_of;
         /// Changes the extents.
         fn TF_SetShape(tensor: Handle<Tensor>, dims: Array<i64>, num_dims: c_int) = tensor::set_shape;
         /// Returns the number of dimensions.
-        fn TF_NumDims(tensor: Handle<Tensor>) -> c_int = tensor::num_dims;
+        fn TF_NumDims(tensor: Handle<Tensor>) -> c_int = tensor::known_rank | tensor::num_dims;
         /// Returns the extent of a dimension.
-        fn TF_Dim(tensor: Handle<Tensor>, dim_index: c_int) -> i64 = tensor::dim;
+        fn TF_Dim(tensor: Handle<Tensor>, dim_index: c_int) -> i64 = tensor::known_extent | tensor::dim;
         /// Returns the number of bytes.
-        fn TF_TensorByteSize(tensor: Handle<Tensor>) -> usize = tensor::byte_size;
+        fn TF_TensorByteSize(tensor: Handle<Tensor>) -> usize = known::len_bytes | tensor::byte_size;
         /// Returns the address of the elements.
-        fn TF_TensorData(tensor: Handle<Tensor>) -> Memory = tensor::data;
+        fn TF_TensorData(tensor: Handle<Tensor>) -> Memory = known::memory | tensor::data;
         /// Returns the number of elements.
-        fn TF_TensorElementCount(tensor: Handle<Tensor>) -> i64 = tensor::element_count;
+        fn TF_TensorElementCount(tensor: Handle<Tensor>) -> i64 = tensor::known_count | tensor::element_count;
         /// Makes one tensor another one with other type and extents, in the same memory.
         fn TF_TensorBitcastFrom(from: Handle<Tensor>, dtype: c_int, to: Handle<Tensor>, new_dims: Array<i64>, num_new_dims: c_int, status: Handle<Status>) = tensor::bitcast_from;
         /// Returns whether the elements are aligned to 64 bytes.
@@ -199,9 +210,9 @@ functions! {
         /// Fails: the processor has no streams.
         fn TF_GetStream(ctx: Handle<Context>, status: Handle<Status>) -> Memory = context::get_stream;
         /// Returns the number of inputs.
-        fn TF_NumInputs(ctx: Handle<Context>) -> c_int = context::num_inputs;
+        fn TF_NumInputs(ctx: Handle<Context>) -> c_int = context::known_n_inputs | context::num_inputs;
         /// Returns the number of outputs.
-        fn TF_NumOutputs(ctx: Handle<Context>) -> c_int = context::num_outputs;
+        fn TF_NumOutputs(ctx: Handle<Context>) -> c_int = context::known_n_outputs | context::num_outputs;
         /// Gives an input.
         fn TF_GetInput(ctx: Handle<Context>, i: c_int, tensor: Out<Handle<Tensor>>, status: Handle<Status>) = context::get_input;
         /// Gives the numbers of the tensors of a named input.
@@ -223,7 +234,7 @@ functions! {
         /// Fails the call.
         fn TF_OpKernelContext_Failure(ctx: Handle<Context>, status: Handle<Status>) = context::failure;
         /// Returns the type that an output is to have.
-        fn TF_ExpectedOutputDataType(ctx: Handle<Context>, i: c_int) -> c_int = context::expected_output_datatype;
+        fn TF_ExpectedOutputDataType(ctx: Handle<Context>, i: c_int) -> c_int = context::known_output_type | context::expected_output_datatype;
         /// Returns whether an input of a device's kernel lies in the host's memory.
         fn TF_IsHostMemoryInput(ctx: Handle<Context>, i: c_int, status: Handle<Status>) -> u8 = context::is_host_memory_input;
         /// Returns whether an output of a device's kernel lies in the host's memory.

@@ -6,14 +6,15 @@
 //!
 //! A place is one word beside its object: the generation, whether there is an object, and whether a thread uses it. One
 //! exchange of that word checks a handle and takes the place, a plain store gives it back. Two threads of a plugin that
-//! use one object wait for each other; nothing is called back meanwhile. Free places are kept by thread: what a kernel
-//! makes and deletes touches no memory of other threads.
+//! use one object wait for each other; nothing is called back meanwhile. Some [facts](facts) about an object are read
+//! without taking its place. Free places are kept by thread: what a kernel makes and deletes touches no memory of other
+//! threads.
 
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::fault;
@@ -29,6 +30,10 @@ use crate::functions::variable::LockHolder;
 use crate::library::OpenLibrary;
 use crate::run::Context;
 use crate::value::Tensor;
+
+mod facts;
+
+pub use facts::{Facts, Words};
 
 /// Places of the first chunk; each further one has twice as many.
 const FIRST_CHUNK: u32 = 1 << 8;
@@ -50,6 +55,13 @@ pub trait Kind: Sized {
     const NAME: &'static str;
     /// How an object is stored in its place.
     type Stored: Storage<Self>;
+    /// The number of the type, from 1 on.
+    const NUMBER: u32;
+    /// Whether there are facts that change with the object.
+    const FACTS_CHANGE: bool;
+
+    /// Returns the facts of an object, which are read without taking its place.
+    fn facts(&self) -> Option<Words>;
 
     /// Returns the object as an entry of the table.
     fn into_object(stored: Self::Stored) -> Object;
@@ -112,9 +124,15 @@ impl<T> Storage<T> for InPlace<T> {
     }
 }
 
-/// `kinds!(Box Status = "TF_Status",)` makes an arm of [`Object`] and a [`Kind`] of a type, stored so.
+/// `kinds!(Box Status = "TF_Status",)` makes an arm of [`Object`] and a [`Kind`] of a type, stored so. With `| Status::facts`
+/// behind the name the type has facts, which that function returns; with `[constant]` before it they stay as they are.
 macro_rules! kinds {
-    ($($storage:ident $type:ident = $name:literal,)*) => {
+    ($($storage:ident $type:ident = $name:literal $(| $([$constant:ident])? $facts:path)?,)*) => {
+        /// Numbers of the types, from 0 on.
+        enum Number {
+            $($type,)*
+        }
+
         /// An object that plugins hold.
         pub enum Object {
             $(
@@ -135,6 +153,13 @@ macro_rules! kinds {
             impl Kind for $type {
                 const NAME: &'static str = $name;
                 type Stored = $storage<$type>;
+                const NUMBER: u32 = Number::$type as u32 + 1;
+                const FACTS_CHANGE: bool = kinds!(@change $([$($constant)?])?);
+
+                #[inline(always)]
+                fn facts(&self) -> Option<Words> {
+                    kinds!(@facts self $($facts)?)
+                }
 
                 #[inline]
                 fn into_object(stored: Self::Stored) -> Object {
@@ -159,14 +184,19 @@ macro_rules! kinds {
             }
         )*
     };
+    (@change) => { false };
+    (@change []) => { true };
+    (@change [constant]) => { false };
+    (@facts $own:ident) => { None };
+    (@facts $own:ident $facts:path) => { Some($facts($own)) };
 }
 
 kinds! {
-    InPlace Status = "TF_Status",
-    InPlace Tensor = "TF_Tensor",
+    InPlace Status = "TF_Status" | Status::facts,
+    InPlace Tensor = "TF_Tensor" | Tensor::facts,
     Box KernelBuilder = "TF_KernelBuilder",
     Box Construction = "TF_OpKernelConstruction",
-    Box Context = "TF_OpKernelContext",
+    Box Context = "TF_OpKernelContext" | [constant] Context::facts,
     Box Done = "TF_AsyncOpKernelDoneCallback",
     Box OpBuilder = "TF_OpDefinitionBuilder",
     Box ShapeContext = "TF_ShapeInferenceContext",
@@ -192,6 +222,8 @@ const STATE_BITS: u32 = 2;
 struct Place {
     /// The generation, which counts the objects that were here from 1 on, and bits of state.
     word: AtomicU64,
+    /// Facts of the object, written by the thread that uses it.
+    facts: Facts,
     /// The object. Invariant: used by the thread that has set [`IN_USE`], or that has taken the place from the free ones,
     /// and by no other; there is one if [`OCCUPIED`] is set.
     object: UnsafeCell<Option<Object>>,
@@ -209,6 +241,7 @@ impl Default for Place {
     fn default() -> Self {
         Place {
             word: AtomicU64::new(1 << STATE_BITS),
+            facts: Facts::default(),
             object: UnsafeCell::new(None),
         }
     }
@@ -228,6 +261,12 @@ impl Drop for InUse<'_> {
     }
 }
 
+/// Returns the word of a place with an object of this generation that nobody uses.
+#[inline(always)]
+fn idle(generation: u32) -> u64 {
+    u64::from(generation) << STATE_BITS | OCCUPIED
+}
+
 /// How often a thread looks whether another is done before it lets others run.
 const SPINS: u32 = 64;
 
@@ -235,7 +274,7 @@ impl Place {
     /// Takes the place for use, if it has an object of this generation; else returns the generation that it has.
     #[inline(always)]
     fn enter(&self, generation: u32) -> Result<InUse<'_>, u32> {
-        let idle = u64::from(generation) << STATE_BITS | OCCUPIED;
+        let idle = idle(generation);
         match self.take(idle) {
             Ok(()) => (),
             Err(_) => self.enter_later(idle)?,
@@ -274,10 +313,25 @@ impl Place {
         Ok(())
     }
 
+    /// Reads facts of the object, if it is of this generation and type, and nobody changes it.
+    #[inline(always)]
+    fn look<K: Kind, R>(&self, generation: u32, read: impl FnOnce(u32, &Facts) -> R) -> Option<R> {
+        let idle = idle(generation);
+        if self.word.load(Ordering::Acquire) != idle {
+            return None;
+        }
+        let result = read(self.facts.of(K::NUMBER)?, &self.facts);
+        // Ordering: the acquire pairs with the release in `Facts::set`: if a number was of a later object, the word is
+        // another by now.
+        fence(Ordering::Acquire);
+        (self.word.load(Ordering::Relaxed) == idle).then_some(result)
+    }
+
     /// Puts an object into a place that was free, and returns its generation.
     #[inline]
-    fn fill(&self, object: Object) -> u32 {
+    fn fill(&self, (kind, facts): (u32, Option<Words>), object: Object) -> u32 {
         let word = self.word.load(Ordering::Relaxed);
+        self.facts.set(kind, facts);
         // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied;
         // a free place has no object, so that none is forgotten.
         unsafe { self.object.get().write(Some(object)) };
@@ -291,6 +345,21 @@ impl InUse<'_> {
     fn object(&mut self) -> &mut Option<Object> {
         // SAFETY: this thread has set the bit, so that no other uses the object; the value is borrowed.
         unsafe { &mut *self.place.object.get() }
+    }
+
+    /// Lends the object, if it is of this type, to a function that may change it.
+    #[inline(always)]
+    fn lend<K: Kind, R>(&mut self, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
+        let facts = &self.place.facts;
+        let value = self.object().as_mut().and_then(K::of)?;
+        if K::FACTS_CHANGE {
+            facts.hide();
+        }
+        let result = use_it(value);
+        if K::FACTS_CHANGE {
+            facts.set(K::NUMBER, value.facts());
+        }
+        Some(result)
     }
 
     /// Makes the place empty, of the next generation.
@@ -546,31 +615,50 @@ impl<K: Kind> Handle<K> {
         };
         let place = TABLE.place(index).expect("places that were taken exist");
         N_MADE.set(N_MADE.get() + 1);
-        let generation = place.fill(K::into_object(stored));
+        let facts = (K::NUMBER, stored.facts());
+        let generation = place.fill(facts, K::into_object(stored));
         Handle {
             bits: u64::from(generation) << 32 | u64::from(index << LOW_BITS),
             kind: PhantomData,
         }
     }
 
+    /// Returns whether the object may be there: `false` once it is deleted, whatever its type was.
+    #[inline]
+    pub fn may_lead_somewhere(self) -> bool {
+        let is_there = |(place, generation): (&Place, u32)| {
+            // Ordering: the acquire pairs with the release of who has deleted the object, and uses it no more.
+            place.word.load(Ordering::Acquire) & !IN_USE == idle(generation)
+        };
+        self.place().is_some_and(is_there)
+    }
+
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
     #[inline(always)]
     pub fn with<R>(self, argument: &str, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
         if let Some(mut place) = self.enter()
-            && let Some(value) = place.object().as_mut().and_then(K::of)
+            && let Some(result) = place.lend(use_it)
         {
-            return Some(use_it(value));
+            return Some(result);
         }
         self.refuse(argument);
         None
     }
 
+    /// Reads facts of the object without taking its place: the first one, and the others. `None` if the handle leads to no
+    /// such object, if somebody changes the object right now, or if it tells none: [`with`](Self::with) says which.
+    #[inline(always)]
+    pub fn look<R>(self, read: impl FnOnce(u32, &Facts) -> R) -> Option<R> {
+        let (place, generation) = self.place()?;
+        place.look::<K, R>(generation, read)
+    }
+
     /// Uses the object, or says why there is none.
     pub fn with_quietly<R>(self, use_it: impl FnOnce(&mut K) -> R) -> Result<R, String> {
         if let Some(mut place) = self.enter()
-            && let Some(value) = place.object().as_mut().and_then(K::of)
+            && let Some(result) = place.lend(use_it)
         {
-            return Ok(use_it(value));
+            return Ok(result);
         }
         Err(self.reason())
     }
@@ -731,6 +819,53 @@ mod tests {
         }
         assert!(Handle::<Status>::NULL.take_quietly().is_err());
         assert!(status.take_quietly().is_ok());
+    }
+
+    #[test]
+    fn facts_are_those_of_the_object_that_a_handle_leads_to() {
+        let code = |handle: Handle<Status>| handle.look(|code, _| code);
+        let first = status();
+        assert_eq!((code(first), code(Handle::NULL)), (Some(0), None));
+        assert!(first.with_quietly(|own| own.code = 3).is_ok());
+        assert_eq!(code(first), Some(3));
+        let inside = first.with_quietly(|_| code(first));
+        assert_eq!(inside, Ok(None), "somebody uses it");
+        let tensor: Handle<Tensor> = Handle {
+            bits: first.bits,
+            kind: PhantomData,
+        };
+        assert_eq!(tensor.look(|code, _| code), None, "of another type");
+        assert!(first.may_lead_somewhere());
+        assert!(first.take_quietly().is_ok());
+        assert_eq!((code(first), first.may_lead_somewhere()), (None, false));
+    }
+
+    #[test]
+    fn facts_of_later_objects_in_a_place_are_not_those_of_a_handle() {
+        const N: usize = 20_000;
+        let code_of = |bits: u64| (bits >> 32) as u32;
+        let last = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Places are used again and again.
+                for _ in 0..N {
+                    let handle = status();
+                    let set = |own: &mut Status| own.code = code_of(handle.bits).cast_signed();
+                    assert!(handle.with_quietly(set).is_ok());
+                    last.store(handle.bits, Ordering::Relaxed);
+                    assert!(handle.take_quietly().is_ok());
+                }
+            });
+            scope.spawn(|| {
+                for _ in 0..N {
+                    let bits = last.load(Ordering::Relaxed);
+                    let kind = PhantomData;
+                    let handle: Handle<Status> = Handle { bits, kind };
+                    let found = handle.look(|code, _| code);
+                    assert!(found.is_none_or(|code| code == code_of(bits)));
+                }
+            });
+        });
     }
 
     #[test]

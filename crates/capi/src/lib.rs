@@ -39,6 +39,8 @@ pub mod handle;
     reason = "the table of a library that is written at run time"
 )]
 mod image;
+#[expect(unsafe_code, reason = "what a call uses without counting it")]
+mod lent;
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 mod library;
 mod locks;

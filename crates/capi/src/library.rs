@@ -40,6 +40,8 @@ pub fn is_answered(symbol: &str) -> bool {
 struct Process {
     /// Functions that are answered for by an entry of some library.
     answered: Vec<String>,
+    /// Names of the empty libraries that are loaded.
+    empty: Vec<&'static str>,
     /// Number of libraries of functions that are not provided.
     n_further: usize,
     /// Memory files, which stay open: the loader knows libraries by path, and would take a new file of the same number for
@@ -58,6 +60,7 @@ pub struct Loaded {
 
 static PROCESS: Mutex<Process> = Mutex::new(Process {
     answered: Vec::new(),
+    empty: Vec::new(),
     n_further: 0,
     files: Vec::new(),
     plugins: BTreeMap::new(),
@@ -73,12 +76,16 @@ pub const IS_SUPPORTED: bool = cfg!(all(
     target_env = "gnu"
 ));
 
-/// Loads the library of the C API, once, and one of the functions that are asked for and not provided.
+/// Loads the library of the C API, once, those of [`EMPTY`] that are among `libraries`, each once, and one of the functions
+/// that are asked for and not provided.
 ///
 /// # Errors
 ///
 /// Why it can't be written or loaded.
-pub fn provide<'s>(asked: impl Iterator<Item = &'s str>) -> Result<(), String> {
+pub fn provide<'s>(
+    libraries: impl Iterator<Item = &'s str>,
+    asked: impl Iterator<Item = &'s str>,
+) -> Result<(), String> {
     if !IS_SUPPORTED {
         return Err("plugins are loaded on Linux on x86-64, with glibc".to_owned());
     }
@@ -91,10 +98,8 @@ pub fn provide<'s>(asked: impl Iterator<Item = &'s str>) -> Result<(), String> {
         });
         let entries: Vec<Entry> = entries.collect();
         process.load(FRAMEWORK, &entries)?;
-        for name in EMPTY {
-            process.load(name, &[])?;
-        }
     }
+    process.load_empty(libraries)?;
     let missing = |process: &Process, name: &&str| {
         is_answered(name) && !process.answered.iter().any(|known| known == name)
     };
@@ -131,6 +136,18 @@ fn refuse_original() -> Result<(), String> {
 }
 
 impl Process {
+    /// Loads the empty libraries that are among these names, unless they are there.
+    fn load_empty<'s>(&mut self, names: impl Iterator<Item = &'s str>) -> Result<(), String> {
+        for name in names {
+            let empty = EMPTY.into_iter().find(|empty| *empty == name);
+            if let Some(empty) = empty.filter(|empty| !self.empty.contains(empty)) {
+                self.load(empty, &[])?;
+                self.empty.push(empty);
+            }
+        }
+        Ok(())
+    }
+
     fn load(&mut self, soname: &str, entries: &[Entry]) -> Result<(), String> {
         let bytes = image::library(soname, entries);
         let failed = |error: String| format!("{soname} can't be made: {error}");
@@ -261,6 +278,10 @@ impl OpenLibrary {
     ///
     /// The loader's reason.
     pub fn open(path: &Path) -> Result<OpenLibrary, String> {
+        // Nobody has looked at what it asks for.
+        let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        process.load_empty(EMPTY.into_iter())?;
+        drop(process);
         // SAFETY: a plugin, which is trusted, asks for it, and could open the library itself.
         let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let opened = opened.map_err(|error| reason(&error))?;

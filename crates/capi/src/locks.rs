@@ -187,7 +187,7 @@ pub fn alone(ctx: Handle<Context>, wanted: &[u64]) -> Result<(), Error> {
             let holds = receiver.recv();
             let holds = holds.map_err(|_| Error::internal("a lock was lost"))?;
             let keep = |own: &mut Context| {
-                own.bound.instance.wants_alone();
+                own.bound().instance.wants_alone();
                 own.variables().locks.mode = LockMode::Write;
                 own.variables().locks.hold(Held::Awaited(holds));
             };
@@ -196,8 +196,8 @@ pub fn alone(ctx: Handle<Context>, wanted: &[u64]) -> Result<(), Error> {
         Step::Wait(held) => held,
     };
     let kernel = ctx.with_quietly(|own| {
-        own.bound.instance.wants_alone();
-        own.bound.instance.kernel.text().to_owned()
+        own.bound().instance.wants_alone();
+        own.bound().instance.kernel.text().to_owned()
     });
     let kernel = kernel.map_err(Error::invalid_argument)?;
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);

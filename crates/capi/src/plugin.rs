@@ -92,8 +92,10 @@ impl Plugin {
             let why = "it failed when it was loaded before, and can't be loaded again";
             return Err(LoadError::new(given, why));
         }
+        let libraries = report.asks_for.iter().chain(&report.beside_asks_for);
         let asked = report.unprovided.iter().chain(&report.beside);
-        library::provide(asked.map(String::as_str)).map_err(|why| LoadError::new(given, why))?;
+        library::provide(libraries.map(String::as_str), asked.map(String::as_str))
+            .map_err(|why| LoadError::new(given, why))?;
         let load = || {
             // SAFETY: the caller trusts the library.
             let loaded = unsafe { library::open(&path) }?;

@@ -189,7 +189,20 @@ impl Memory {
         Memory(Some(start))
     }
 
+    /// Returns the address as a number, from which [`of_exposed`](Self::of_exposed) makes the memory again.
+    #[inline]
+    pub fn expose(self) -> usize {
+        self.0.map_or(0, |start| start.as_ptr().expose_provenance())
+    }
+
+    /// Returns the memory at an address that was [exposed](Self::expose).
+    #[inline]
+    pub fn of_exposed(address: usize) -> Memory {
+        Memory::of_plugin(address)
+    }
+
     /// Returns the memory at an address that a plugin has given.
+    #[inline]
     pub fn of_plugin(address: usize) -> Memory {
         Memory(NonNull::new(std::ptr::with_exposed_provenance_mut(address)))
     }

@@ -149,10 +149,15 @@ impl AddedOps for PluginOps {
         let Some(calls) = shared.calls_of(op) else {
             return Some(Arc::new(undefined(called, op)));
         };
+        let common = Arc::new(definition(called, &calls, shared));
         let (for_nodes, called_so) = (shared.clone(), called.to_owned());
-        let spec = calls.spec.clone();
+        let (op, all) = (op.to_owned(), calls.clone());
         let of_node = move || {
-            let calls = Arc::new(OpCalls::new(&spec, true));
+            // Nodes without a state have nothing of their own: what all of them use stays in the cache.
+            if all.has_room() && for_nodes.is_stateless(&op) {
+                return common.clone();
+            }
+            let calls = Arc::new(OpCalls::new(&all.spec, true));
             Arc::new(definition(&called_so, &calls, &for_nodes))
         };
         let definition = definition(called, &calls, shared).for_each_node(of_node);
@@ -268,6 +273,15 @@ impl Shared {
         Some(calls.entry(op.to_owned()).or_insert(new).clone())
     }
 
+    /// Returns whether no kernel of an operation keeps a state for its nodes.
+    fn is_stateless(&self, op: &str) -> bool {
+        let kernels = registry::kernels(Some(op));
+        let mut own = kernels
+            .iter()
+            .filter(|kernel| self.libraries.contains(&kernel.library));
+        own.all(|kernel| kernel.create.is_null() && kernel.delete.is_null())
+    }
+
     /// Returns the kernel of a call.
     fn kernel<'c>(&self, call: &'c Alike) -> Result<&'c Arc<KernelDef>, Error> {
         call.kernel(|node| registry::select(&node.op, &node.attrs, &self.libraries))
@@ -292,19 +306,22 @@ impl Shared {
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
         let bound = calls.bound(&alike, kernel, shared)?;
-        let mut context = Context::new(bound.clone(), call.execution());
+        if !kernel.is_async && !bound.may_have_variables() {
+            return run::compute_now(call, bound);
+        }
+        let mut context = Context::new(bound, call.execution().request());
         for index in 0..call.n_inputs() {
             // What was given for good may become an output's memory.
             context.add_input(match call.take_sole(index) {
                 Some(tensor) => Input::given(tensor),
-                None => Input::lent(call.tensor(index)?.clone()),
+                None => Input::kept(call.tensor(index)?.clone()),
             });
         }
         // A kernel starts when its variables are locked.
         let has_variables = context.has_variables();
         let is_free = !has_variables || context.variables().locks.try_all()?;
         if is_free && !kernel.is_async {
-            return run::compute(context, bound, kernel);
+            return run::compute(context, bound);
         }
         let n_outputs = bound.outputs().len();
         let (promises, results): (Vec<Promise<Tensor>>, Outputs) = (0..n_outputs)
@@ -323,7 +340,7 @@ impl Shared {
             return Ok(results);
         }
         let execution = call.execution().clone();
-        let is_async = kernel.is_async;
+        let (is_async, bound) = (kernel.is_async, bound.clone());
         context.variables().locks.all()?.when_settled(move |locks| {
             if let Some(reason) = execution.request().cancellation() {
                 return run::settle(Err(reason.clone()), promises, effects);
@@ -332,8 +349,7 @@ impl Shared {
             match is_async {
                 true => run::start(context, promises, effects),
                 false => {
-                    let bound = context.bound.clone();
-                    let results = run::compute(context, &bound, &bound.instance.kernel);
+                    let results = run::compute(context, &bound);
                     run::settle(results, promises, effects);
                 }
             }

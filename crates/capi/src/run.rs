@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use smallvec::SmallVec;
 use tfrt_corert::{Output, Outputs};
 use tfrt_host::{
-    AsyncValue, Chain, DType, Error, ErrorCode, ExecutionContext, HostAllocator, LockMode, Promise,
-    RequestContext,
+    AsyncValue, Chain, DType, Error, ErrorCode, HostAllocator, LockMode, Promise, RequestContext,
 };
 use tfrt_tensor::TensorShape;
 use tfrt_tensor::resource::{Slot, Variable};
@@ -21,11 +20,20 @@ use crate::functions::context::Done;
 use crate::functions::status::Status;
 use crate::functions::variable::Prepared;
 use crate::guard::Exception;
-use crate::handle::{self, Handle};
+use crate::handle::{self, Handle, Words};
+use crate::lent::Lent;
 use crate::locks::{self, Locks};
 use crate::node::Resolved;
 use crate::registry::KernelDef;
-use crate::value::{Storage, Tensor, is_aligned};
+use crate::value::Tensor;
+
+#[expect(unsafe_code, reason = "what the caller lends for the time of the call")]
+mod now;
+#[expect(unsafe_code, reason = "views that are not counted")]
+mod tensors;
+
+pub use now::compute_now;
+pub use tensors::{Input, Tensors};
 
 /// The state of a node: what the kernel's `create` has returned. Calls share it; it is deleted with the last of them.
 pub struct Instance {
@@ -167,36 +175,12 @@ impl Drop for Instance {
     }
 }
 
-/// An input of a call.
-pub struct Input {
-    /// The tensor; `None` once an output has taken its memory.
-    tensor: Option<tfrt_tensor::Tensor>,
-    /// Whether it was given for good and nobody else holds its memory.
-    is_given: bool,
-    /// The plugin's view, once it has asked for one that is not made again as fast.
-    view: Option<Box<Tensor>>,
-}
+/// A number that facts of a context do not tell.
+pub const UNTOLD: u8 = u8::MAX;
 
-impl Input {
-    /// Returns an input that the caller keeps.
-    pub fn lent(tensor: tfrt_tensor::Tensor) -> Input {
-        Input {
-            tensor: Some(tensor),
-            is_given: false,
-            view: None,
-        }
-    }
-
-    /// Returns an input that nobody else holds, whose memory an output may take.
-    pub fn given(mut tensor: tfrt_tensor::DenseHostTensor) -> Input {
-        // Views of frozen memory need no right.
-        tensor.freeze();
-        Input {
-            is_given: is_aligned(tensor.buffer()),
-            tensor: Some(tensor.into()),
-            view: None,
-        }
-    }
+/// Returns a number as facts of a context tell it.
+fn told_byte<N: Copy + TryInto<u8>>(number: &N) -> u8 {
+    (*number).try_into().unwrap_or(UNTOLD)
 }
 
 /// A kernel bound to calls of one kind: its state, and what is known of inputs and outputs before a call.
@@ -207,6 +191,8 @@ pub struct BoundKernel {
     pub resolved: Arc<Resolved>,
     /// Types of the outputs, those of `resolved`: a call looks at no other memory of its node than this.
     outputs: SmallVec<[i32; 2]>,
+    /// The first of those as a plugin reads them of a context, one byte each: [`UNTOLD`] where there is none, or more to say.
+    told_outputs: u64,
     /// The kernel's state, that of `instance`.
     state: usize,
     /// Whether there may be variables among the inputs.
@@ -220,13 +206,24 @@ impl BoundKernel {
         resolved: Arc<Resolved>,
         may_have_variables: bool,
     ) -> BoundKernel {
+        let mut told = [UNTOLD; 8];
+        for (place, code) in told.iter_mut().zip(&*resolved.outputs) {
+            *place = told_byte(code);
+        }
         BoundKernel {
             outputs: SmallVec::from_slice(&resolved.outputs),
+            told_outputs: u64::from_le_bytes(told),
             state: instance.state,
             may_have_variables,
             instance,
             resolved,
         }
+    }
+
+    /// Returns whether there may be variables among the inputs.
+    #[inline]
+    pub fn may_have_variables(&self) -> bool {
+        self.may_have_variables
     }
 
     /// Returns the types of the outputs.
@@ -236,17 +233,15 @@ impl BoundKernel {
 }
 
 /// A call of a kernel: `TF_OpKernelContext`.
+#[derive(Default)]
 pub struct Context {
-    /// The kind of the call.
-    pub bound: Arc<BoundKernel>,
-    /// The request that the call belongs to.
-    pub request: Arc<RequestContext>,
+    /// The kind of the call, and its request. Invariant: there from [`begin`](Self::begin) to [`clear`](Self::clear).
+    surroundings: Option<(Lent<BoundKernel>, Lent<RequestContext>)>,
     /// The first failure that the plugin has told.
     pub failure: Option<Status>,
     /// The function and argument of that failure, if a function of the host has told it.
     pub failure_place: Option<String>,
-    inputs: SmallVec<[Input; 4]>,
-    outputs: SmallVec<[Option<Tensor>; 1]>,
+    tensors: Tensors,
     /// The variables among the inputs, if there are any.
     variables: Option<Box<Variables>>,
 }
@@ -262,11 +257,6 @@ pub struct Variables {
 }
 
 #[cold]
-fn taken(index: usize) -> Error {
-    Error::failed_precondition(format!("an output has taken the memory of input {index}"))
-}
-
-#[cold]
 fn left_out(kernel: &KernelDef, index: usize) -> Error {
     let text = kernel.text();
     Error::internal(format!("{text} has not set output {index}"))
@@ -277,45 +267,88 @@ pub type Results = Result<Outputs, Error>;
 
 impl Context {
     /// Makes a call, whose inputs are to be [added](Self::add_input).
+    pub fn new(bound: &Arc<BoundKernel>, request: &Arc<RequestContext>) -> Box<Context> {
+        let mut context = Box::<Context>::default();
+        context.begin(Lent::Own(bound.clone()), Lent::Own(request.clone()));
+        context
+    }
+
+    /// Begins a call in a context that is empty.
     #[inline]
-    pub fn new(bound: Arc<BoundKernel>, execution: &ExecutionContext) -> Box<Context> {
-        let mut outputs = SmallVec::new();
-        outputs.resize_with(bound.outputs.len(), || None);
-        Box::new(Context {
-            bound,
-            request: execution.request().clone(),
-            failure: None,
-            failure_place: None,
-            inputs: SmallVec::new(),
-            outputs,
-            variables: None,
-        })
+    fn begin(&mut self, bound: Lent<BoundKernel>, request: Lent<RequestContext>) {
+        self.tensors.begin(bound.outputs.len());
+        self.surroundings = Some((bound, request));
+    }
+
+    /// Leaves nothing of the call.
+    #[inline]
+    fn clear(&mut self) {
+        self.tensors.clear();
+        self.surroundings = None;
+    }
+
+    #[inline]
+    fn surroundings(&self) -> &(Lent<BoundKernel>, Lent<RequestContext>) {
+        let surroundings = self.surroundings.as_ref();
+        surroundings.expect("they are there while the call goes on")
+    }
+
+    /// Returns the kind of the call.
+    #[inline]
+    pub fn bound(&self) -> &BoundKernel {
+        &self.surroundings().0
+    }
+
+    /// Returns the request that the call belongs to.
+    #[inline]
+    pub fn request(&self) -> &RequestContext {
+        &self.surroundings().1
+    }
+
+    /// Returns what is read of the context without taking its place: the numbers of inputs and outputs, and the types of
+    /// the first outputs.
+    #[inline]
+    pub fn facts(&self) -> Words {
+        let counts = [self.n_inputs(), self.n_outputs()].map(|n| u64::from(told_byte(&n)));
+        let mut words = Words::default();
+        words[0] = counts[0] | counts[1] << 8;
+        words[1] = self.bound().told_outputs;
+        words
     }
 
     /// Adds an input.
     #[inline]
     pub fn add_input(&mut self, input: Input) {
-        if self.bound.may_have_variables
-            && let Some(tensor) = &input.tensor
+        if self.bound().may_have_variables
+            && let Some(tensor) = input.tensor()
             && tensor.metadata().dtype == DType::Resource
             && let Ok(slot) = Slot::counted(tensor)
             && slot.get::<Variable>().is_ok()
         {
             self.variables().locks.add(slot);
         }
-        self.inputs.push(input);
+        self.tensors.add(input);
+    }
+
+    /// Returns inputs and outputs, and the allocator of memory for outputs.
+    #[inline]
+    fn parts(&mut self) -> (&mut Tensors, &Arc<dyn HostAllocator>) {
+        let surroundings = self.surroundings.as_ref();
+        let (_, request) = surroundings.expect("they are there while the call goes on");
+        (&mut self.tensors, request.host().allocator())
     }
 
     /// Returns the variables among the inputs.
     pub fn variables(&mut self) -> &mut Variables {
-        let mode = || self.bound.instance.lock_mode();
-        self.variables.get_or_insert_with(|| {
-            Box::new(Variables {
-                locks: Locks::none(mode()),
+        if self.variables.is_none() {
+            let mode = self.bound().instance.lock_mode();
+            self.variables = Some(Box::new(Variables {
+                locks: Locks::none(mode),
                 busy: SmallVec::new(),
                 prepared: SmallVec::new(),
-            })
-        })
+            }));
+        }
+        self.variables.as_mut().expect("they were just made")
     }
 
     /// Returns whether there are variables among the inputs.
@@ -325,7 +358,7 @@ impl Context {
 
     /// Returns the allocator of memory for outputs.
     pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
-        self.request.host().allocator()
+        self.request().host().allocator()
     }
 
     /// Returns an input, which stays as it is: no output takes its memory from here on.
@@ -334,14 +367,7 @@ impl Context {
     ///
     /// See [`input`](Self::input).
     pub fn keep(&mut self, index: usize) -> Result<&tfrt_tensor::Tensor, Error> {
-        let Some(input) = self.inputs.get_mut(index) else {
-            return Err(Error::new(
-                ErrorCode::OutOfRange,
-                "input index out of range",
-            ));
-        };
-        input.is_given = false;
-        input.tensor.as_ref().ok_or_else(|| taken(index))
+        self.tensors.keep(index)
     }
 
     /// Returns the tensor of a variable that the plugin changes in place, if it has asked for it before.
@@ -372,7 +398,7 @@ impl Context {
     /// Returns whether an input is a reference to a variable.
     pub fn is_reference(&self, index: usize) -> bool {
         let is_this = |(own, _): &(usize, Option<i32>)| *own == index;
-        self.bound.may_have_variables && self.bound.resolved.references.iter().any(is_this)
+        self.bound().may_have_variables && self.bound().resolved.references.iter().any(is_this)
     }
 
     /// Makes a variable an output that is a reference.
@@ -381,9 +407,9 @@ impl Context {
     ///
     /// `OutOfRange` if there is no such output; `InvalidArgument` if it is no reference.
     pub fn set_reference(&mut self, index: usize, slot: &Arc<Slot>) -> Result<(), Error> {
-        let expected = self.bound.outputs.get(index).copied();
+        let expected = self.bound().outputs.get(index).copied();
         let expected = expected.ok_or_else(|| {
-            let n = self.outputs.len();
+            let n = self.n_outputs();
             Error::new(
                 ErrorCode::OutOfRange,
                 format!("expected one of {n} outputs, found {index}"),
@@ -396,25 +422,25 @@ impl Context {
                 "output {index}: expected one that is a reference, found one of {name}"
             )));
         }
-        self.outputs[index] = Some(Tensor::of_host(&slot.handle(), self.allocator())?);
+        let handle = Tensor::of_host(&slot.handle(), self.allocator())?;
+        self.tensors.set(index, handle);
         Ok(())
     }
 
     /// Returns the number of inputs.
     pub fn n_inputs(&self) -> usize {
-        self.inputs.len()
+        self.tensors.n_inputs()
     }
 
     /// Returns the number of outputs.
     pub fn n_outputs(&self) -> usize {
-        self.outputs.len()
+        self.tensors.n_outputs()
     }
 
     /// Returns the type of an input's elements.
     pub fn input_type(&self, index: usize) -> Option<i32> {
-        let input = self.inputs.get(index)?;
-        let tensor = input.tensor.as_ref()?;
-        let mut references = self.bound.resolved.references.iter();
+        let tensor = self.tensors.get(index)?.tensor()?;
+        let mut references = self.bound().resolved.references.iter();
         if let Some((_, code)) = references.find(|(own, _)| *own == index) {
             return Some(code.unwrap_or_default() + crate::dtype::REFERENCE);
         }
@@ -427,35 +453,41 @@ impl Context {
     ///
     /// `OutOfRange` if there is none; `FailedPrecondition` if an output has taken its memory.
     pub fn input(&mut self, index: usize) -> Result<Tensor, Error> {
-        let is_reference = self.is_reference(index);
-        let allocator = self.request.host().allocator();
-        let Some(input) = self.inputs.get_mut(index) else {
-            return Err(Error::new(
-                ErrorCode::OutOfRange,
-                "input index out of range",
-            ));
-        };
-        if let Some(view) = &input.view {
-            return Ok(Tensor::clone(view));
+        if self.is_reference(index) {
+            return self.referred(index);
         }
-        let tensor = input.tensor.as_ref().ok_or_else(|| taken(index))?;
-        if is_reference {
-            let value = Slot::of(tensor)?.get::<Variable>()?.read(allocator)?;
-            let value = value.ok_or_else(|| {
-                Error::failed_precondition("Attempting to use uninitialized value")
-            })?;
-            return Tensor::of_host(&value, allocator);
+        let (tensors, allocator) = self.parts();
+        tensors.input(index, allocator)
+    }
+
+    /// Puts an input into the table of handles, as the plugin sees it.
+    ///
+    /// # Errors
+    ///
+    /// See [`input`](Self::input).
+    #[inline]
+    pub fn input_handle(&mut self, index: usize) -> Result<Handle<Tensor>, Error> {
+        if self.is_reference(index) {
+            return self.referred(index).map(Handle::new);
         }
-        let view = Tensor::of_host(tensor, allocator)?;
-        if !matches!(view.storage, Storage::Buffer(_)) {
-            input.view = Some(Box::new(view.clone()));
-        }
-        Ok(view)
+        let (tensors, allocator) = self.parts();
+        tensors.input_handle(index, allocator)
+    }
+
+    /// Returns the value of the variable that an input refers to.
+    #[cold]
+    fn referred(&mut self, index: usize) -> Result<Tensor, Error> {
+        let (tensors, allocator) = self.parts();
+        let tensor = tensors.keep(index)?;
+        let value = Slot::of(tensor)?.get::<Variable>()?.read(allocator)?;
+        let value = value
+            .ok_or_else(|| Error::failed_precondition("Attempting to use uninitialized value"))?;
+        Tensor::of_host(&value, allocator)
     }
 
     /// Returns an output as it is now; the outer value is `None` if there is no such output.
     pub fn output(&self, index: usize) -> Option<Option<&Tensor>> {
-        self.outputs.get(index).map(Option::as_ref)
+        self.tensors.output(index)
     }
 
     /// Sets an output, and returns the tensor of before.
@@ -464,7 +496,7 @@ impl Context {
     ///
     /// `OutOfRange` if there is no such output; `InvalidArgument` for another type of elements.
     pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<Option<Tensor>, Error> {
-        let expected = self.bound.outputs.get(index).copied();
+        let expected = self.bound().outputs.get(index).copied();
         let Some(expected) = expected else {
             return Err(Error::new(
                 ErrorCode::OutOfRange,
@@ -477,36 +509,43 @@ impl Context {
                 "output {index}: expected elements of {expected}, found {found}"
             )));
         }
-        Ok(self.outputs[index].replace(tensor))
+        Ok(self.tensors.set(index, tensor))
     }
 
-    /// Allocates an output.
+    /// Allocates an output, and puts it into the table of handles.
     ///
     /// # Errors
     ///
     /// `Internal` if there is no such output, or if it was allocated before; those of [`Tensor::zeroed`].
-    pub fn allocate_output(&mut self, index: usize, shape: TensorShape) -> Result<Tensor, Error> {
-        let (code, slot) = match (self.bound.outputs.get(index), self.outputs.get(index)) {
-            (Some(code), Some(slot)) => (*code, slot),
-            _ => {
-                let n = self.outputs.len();
-                return Err(Error::internal(format!(
-                    "output {index} of a kernel that has {n}"
-                )));
-            }
-        };
-        if slot.is_some() {
-            return Err(Error::internal(format!(
-                "output {index} was allocated before"
-            )));
-        }
+    #[inline]
+    pub fn allocate_output(
+        &mut self,
+        index: usize,
+        shape: TensorShape,
+    ) -> Result<Handle<Tensor>, Error> {
+        let code = self.open_output(index)?;
         let tensor = Tensor::zeroed(self.allocator(), code, shape)?;
-        self.outputs[index] = Some(tensor.clone());
-        Ok(tensor)
+        Ok(self.tensors.set_and_view(index, tensor))
+    }
+
+    /// Returns the type of an output that is not set.
+    #[inline]
+    fn open_output(&self, index: usize) -> Result<i32, Error> {
+        let n = self.n_outputs();
+        match (self.bound().outputs.get(index), self.tensors.output(index)) {
+            (Some(code), Some(None)) => Ok(*code),
+            (Some(_), Some(Some(_))) => Err(Error::internal(format!(
+                "output {index} was allocated before"
+            ))),
+            _ => Err(Error::internal(format!(
+                "output {index} of a kernel that has {n}"
+            ))),
+        }
     }
 
     /// Lets an output take the memory of the first of some inputs that nobody else holds and that is of its type and number
-    /// of elements; allocates the output if there is none. Returns the output, and the input that was taken.
+    /// of elements; allocates the output if there is none. Puts the output into the table of handles, and returns it with
+    /// the input that was taken.
     ///
     /// # Errors
     ///
@@ -516,45 +555,22 @@ impl Context {
         candidates: &[i32],
         index: usize,
         shape: TensorShape,
-    ) -> Result<(Tensor, i32), Error> {
-        let code = self.bound.outputs.get(index).copied();
-        let is_open = matches!(self.outputs.get(index), Some(None));
+    ) -> Result<(Handle<Tensor>, i32), Error> {
+        let code = self.open_output(index)?;
         for candidate in candidates {
-            let at = usize::try_from(*candidate).ok();
-            let Some(input) = at.and_then(|at| self.inputs.get_mut(at)) else {
+            let Ok(at) = usize::try_from(*candidate) else {
                 continue;
             };
-            let fits = is_open
-                && input.is_given
-                && input.tensor.as_ref().is_some_and(|tensor| {
-                    let metadata = tensor.metadata();
-                    crate::dtype::code(metadata.dtype) == code
-                        && metadata.shape.n_elements() == shape.n_elements()
-                });
-            // The plugin has deleted its own handles: only the view is left, if there is one.
-            if !fits || !input.view.as_mut().is_none_or(|view| view.is_alone()) {
-                continue;
+            if let Some(tensor) = self.tensors.take(at, code, &shape)? {
+                return Ok((self.tensors.set_and_view(index, tensor), *candidate));
             }
-            input.view = None;
-            let is_sole = match &mut input.tensor {
-                Some(tfrt_tensor::Tensor::Dense(tensor)) => tensor.is_sole(),
-                _ => false,
-            };
-            let tensor = input.tensor.take_if(|_| is_sole);
-            let Some(tfrt_tensor::Tensor::Dense(tensor)) = tensor else {
-                continue;
-            };
-            let mut tensor = Tensor::of_sole(tensor)?;
-            tensor.shape = shape;
-            self.outputs[index] = Some(tensor.clone());
-            return Ok((tensor, *candidate));
         }
         Ok((self.allocate_output(index, shape)?, -1))
     }
 
-    /// Returns the results, when the kernel has run.
+    /// Returns the results, when the kernel has run. Nothing is left of the call then but its surroundings.
     fn finish(
-        mut self: Box<Self>,
+        &mut self,
         thrown: Option<Exception>,
         faults: Vec<String>,
         kernel: &KernelDef,
@@ -574,14 +590,42 @@ impl Context {
         if let Some(error) = outcome.error(kernel) {
             return Err(error);
         }
+        let (tensors, allocator) = self.parts();
         let mut results = Outputs::new();
-        for (index, output) in self.outputs.drain(..).enumerate() {
-            results.push(match output {
-                Some(tensor) => Output::Ready(tensor.into_host(self.request.host().allocator())?),
+        let mut failed = None;
+        tensors.finish(|index, output| {
+            let result = output.map(|tensor| tensor.into_host(allocator));
+            results.push(match result {
+                Some(Ok(tensor)) => Output::Ready(tensor),
+                Some(Err(error)) => {
+                    failed.get_or_insert_with(|| error.clone());
+                    Output::Later(AsyncValue::from_error(error))
+                }
                 None => Output::Later(AsyncValue::from_error(left_out(kernel, index))),
             });
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(results),
         }
-        Ok(results)
+    }
+}
+
+/// A context in the table of handles, for the time in which the plugin's code runs; gone when this is, also by a panic.
+struct Entered(Handle<Context>);
+
+impl Entered {
+    /// Takes the context back.
+    fn leave(self) -> Option<Box<Context>> {
+        let context = self.0.take_stored().ok();
+        std::mem::forget(self);
+        context
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        drop(self.0.take_stored());
     }
 }
 
@@ -590,13 +634,24 @@ impl Context {
 /// # Errors
 ///
 /// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
-pub fn compute(context: Box<Context>, bound: &BoundKernel, kernel: &KernelDef) -> Results {
-    let handle: Handle<Context> = Handle::of_stored(context);
-    let arguments = [bound.state, handle.bits()];
+pub fn compute(context: Box<Context>, bound: &BoundKernel) -> Results {
+    let (results, _own) = computed(context, bound);
+    results
+}
+
+/// As [`compute`]; returns what is left of the context, too.
+#[inline]
+fn computed(context: Box<Context>, bound: &BoundKernel) -> (Results, Option<Box<Context>>) {
+    let kernel = &*bound.instance.kernel;
+    let entered = Entered(Handle::of_stored(context));
+    let arguments = [bound.state, entered.0.bits()];
     let (called, faults) = running(kernel, || kernel.compute.call(&arguments));
-    match handle.take_stored() {
-        Ok(context) => context.finish(called.err(), faults, kernel),
-        Err(_) => Err(Error::internal("the context of a call is gone")),
+    match entered.leave() {
+        Some(mut context) => (context.finish(called.err(), faults, kernel), Some(context)),
+        None => {
+            let gone = Error::internal("the context of a call is gone");
+            (Err(gone), None)
+        }
     }
 }
 
@@ -606,25 +661,24 @@ pub fn start(
     promises: Vec<Promise<tfrt_tensor::Tensor>>,
     effects: Option<Promise<Chain>>,
 ) {
-    let instance = context.bound.instance.clone();
+    let kernel = context.bound().instance.kernel.clone();
+    let state = context.bound().state;
     let context: Handle<Context> = Handle::of_stored(context);
     let done = Handle::new(Done {
         context,
         promises,
         effects,
     });
-    let arguments = [instance.state, context.bits(), done.bits()];
+    let arguments = [state, context.bits(), done.bits()];
     let before = STARTING.replace(done.bits());
-    let (called, faults) = running(&instance.kernel, || {
-        instance.kernel.compute.call(&arguments)
-    });
+    let (called, faults) = running(&kernel, || kernel.compute.call(&arguments));
     STARTING.set(before);
     if called.is_err() || !faults.is_empty() {
         match done.take_quietly() {
             Ok(done) => done.settle(called.err(), faults),
             // It was done already: nobody hears of it otherwise.
             Err(_) => {
-                let text = instance.kernel.text();
+                let text = kernel.text();
                 for one in faults {
                     fault::record(format_args!("{one}, in {text}"));
                 }
@@ -658,9 +712,9 @@ impl Done {
     /// Settles the results of an asynchronous kernel.
     pub fn settle(self, thrown: Option<Exception>, faults: Vec<String>) {
         let results = match self.context.take_stored() {
-            Ok(context) => {
-                let bound = context.bound.clone();
-                context.finish(thrown, faults, &bound.instance.kernel)
+            Ok(mut context) => {
+                let kernel = context.bound().instance.kernel.clone();
+                context.finish(thrown, faults, &kernel)
             }
             Err(_) => Err(Error::internal("the context of a call is gone")),
         };

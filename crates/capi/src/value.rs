@@ -17,7 +17,11 @@ use tfrt_tensor::{
 use crate::cells::Cells;
 use crate::dtype;
 use crate::foreign::Foreign;
+use crate::handle::Words;
+use crate::lent::Buffer;
 use crate::raw::Memory;
+
+pub mod known;
 
 /// A tensor as a plugin holds it. Clones share the memory.
 #[derive(Clone)]
@@ -51,40 +55,6 @@ pub enum Storage {
 pub struct Objects {
     objects: ObjectTensor,
     bytes: Buffer,
-}
-
-/// Memory of the host that needs no right.
-#[derive(Clone)]
-pub struct Buffer {
-    buffer: HostBuffer,
-    memory: Memory,
-    /// Whether the plugin may write: then this and its clones are the only holders.
-    is_written: bool,
-}
-
-impl Buffer {
-    /// Returns memory that nobody writes as long as this holds it, if it is such.
-    fn frozen(buffer: &HostBuffer) -> Option<Buffer> {
-        Some(Buffer {
-            memory: Memory::at(buffer.frozen_start()?),
-            buffer: buffer.clone(),
-            is_written: false,
-        })
-    }
-
-    /// Returns memory that nobody else holds, to be written, if it is such.
-    fn new(mut buffer: HostBuffer) -> Option<Buffer> {
-        let bytes = buffer.as_bytes_mut()?;
-        Some(Buffer {
-            memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
-            buffer,
-            is_written: true,
-        })
-    }
-
-    fn is_unique(&mut self) -> bool {
-        self.buffer.is_unique()
-    }
 }
 
 /// Memory of the host that others may write, with a right to it.
@@ -283,6 +253,14 @@ impl Tensor {
         })
     }
 
+    /// Counts the memory, if that was left to somebody else.
+    #[inline]
+    pub fn count(&mut self) {
+        if let Storage::Buffer(own) = &mut self.storage {
+            own.buffer.count();
+        }
+    }
+
     /// Makes a plugin's view of a dense tensor that nobody else holds, to be written.
     ///
     /// # Errors
@@ -354,7 +332,7 @@ impl Tensor {
             }
             Storage::Buffer(own) => {
                 let metadata = metadata(self.code, self.shape)?;
-                Ok(DenseHostTensor::new(metadata, own.buffer)?.into())
+                Ok(DenseHostTensor::new(metadata, own.buffer.into_buffer())?.into())
             }
             Storage::Objects(own) => Ok(own.objects.clone().into()),
             Storage::Plugin(memory) => {
@@ -366,12 +344,20 @@ impl Tensor {
         }
     }
 
+    /// Returns what is read of the tensor without taking its place; see [`known`].
+    #[inline]
+    pub fn facts(&self) -> Words {
+        known::words(self)
+    }
+
     /// Returns the number of elements.
+    #[inline]
     pub fn n_elements(&self) -> usize {
         self.shape.n_elements().unwrap_or(0)
     }
 
     /// Returns the number of bytes of the memory.
+    #[inline]
     pub fn len_bytes(&self) -> usize {
         match &self.storage {
             Storage::Nothing => 0,
@@ -384,6 +370,7 @@ impl Tensor {
     }
 
     /// Returns the memory of the elements.
+    #[inline]
     pub fn memory(&self) -> Memory {
         match &self.storage {
             Storage::Nothing => Memory::default(),
@@ -399,7 +386,7 @@ impl Tensor {
     pub fn is_alone(&mut self) -> bool {
         match &mut self.storage {
             Storage::Host(held) => Arc::strong_count(held) == 1,
-            Storage::Buffer(own) => own.is_unique(),
+            Storage::Buffer(own) => own.buffer.is_unique(),
             Storage::Objects(own) => Arc::strong_count(own) == 1,
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
@@ -414,7 +401,7 @@ impl Tensor {
             return true;
         }
         match &mut self.storage {
-            Storage::Buffer(own) => own.is_written && own.is_unique(),
+            Storage::Buffer(own) => own.is_written && own.buffer.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Nothing | Storage::Host(_) | Storage::Objects(_) | Storage::Plugin(_) => false,
         }

@@ -1,13 +1,12 @@
 //! Functions of `kernels.h` and `kernels_experimental.h` that a kernel calls while it runs: inputs, outputs, memory.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use tfrt_host::{Chain, Error, ErrorCode, Promise};
 
 use super::buffer::BufferRef;
 use super::construction::unimplemented;
-use super::status::{Status, set};
+use super::status::{Status, set, succeed};
 use super::tensor::shape;
 use crate::dtype;
 use crate::fault;
@@ -42,7 +41,7 @@ pub(super) fn with<R>(ctx: Ctx, use_it: impl FnOnce(&mut Context) -> Result<R>) 
 fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Result<T>) -> T {
     match outcome {
         Ok(value) => {
-            set(status, &Ok(()));
+            succeed(status);
             value
         }
         Err(error) => {
@@ -61,6 +60,31 @@ pub(super) fn at(index: c_int) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
+/// Reads the numbers of inputs and outputs of a context; see [`Context::facts`].
+#[inline(always)]
+fn counts(ctx: Ctx) -> Option<[u8; 4]> {
+    ctx.look(|counts, _| counts.to_le_bytes())
+}
+
+#[inline(always)]
+pub(crate) fn known_n_inputs(ctx: Ctx) -> Option<c_int> {
+    let [n, ..] = counts(ctx)?;
+    (n != run::UNTOLD).then_some(n.into())
+}
+
+#[inline(always)]
+pub(crate) fn known_n_outputs(ctx: Ctx) -> Option<c_int> {
+    let [_, n, ..] = counts(ctx)?;
+    (n != run::UNTOLD).then_some(n.into())
+}
+
+#[inline(always)]
+pub(crate) fn known_output_type(ctx: Ctx, index: c_int) -> Option<c_int> {
+    let types = ctx.look(|_, facts| facts.word::<1>())?.to_le_bytes();
+    let code = *types.get(at(index))?;
+    (code != run::UNTOLD).then_some(code.into())
+}
+
 pub(crate) fn num_inputs(ctx: Ctx) -> c_int {
     ctx.with("ctx", |own| own.n_inputs() as c_int).unwrap_or(0)
 }
@@ -75,25 +99,35 @@ pub(crate) fn get_input(
     tensor: Out<Handle<Tensor>>,
     status: Handle<Status>,
 ) {
-    let outcome = with(ctx, |own| give(tensor, own.input(at(index))?, "tensor"));
+    let outcome = with(ctx, |own| match tensor.is_null() {
+        true => own.input(at(index)).map(|_| no_place("tensor")),
+        false => {
+            tensor.set_if(own.input_handle(at(index))?);
+            Ok(())
+        }
+    });
     finish(ctx, status, outcome);
 }
 
 /// Hands a tensor over, unless there is no place for it.
 #[inline(always)]
 pub(super) fn give(place: Out<Handle<Tensor>>, tensor: Tensor, argument: &str) -> Result<()> {
-    if place.is_null() {
-        let reason = "expected a place for a tensor, found a null pointer";
-        fault::argument(argument, reason);
-    } else {
-        place.set_if(Handle::new(tensor));
+    match place.is_null() {
+        true => no_place(argument),
+        false => drop(place.set_if(Handle::new(tensor))),
     }
     Ok(())
 }
 
+#[cold]
+fn no_place(argument: &str) {
+    let reason = "expected a place for a tensor, found a null pointer";
+    fault::argument(argument, reason);
+}
+
 /// Returns the tensors of a named input.
 fn range(own: &Context, name: &str) -> Result<(usize, usize)> {
-    let mut groups = own.bound.resolved.groups.iter();
+    let mut groups = own.bound().resolved.groups.iter();
     let found = groups.find(|(group, ..)| group == name);
     let found = found.map(|(_, start, stop)| (*start, *stop));
     found.ok_or_else(|| Error::invalid_argument(format!("Unknown input name: {name}")))
@@ -144,7 +178,7 @@ pub(crate) fn input_datatype(ctx: Ctx, index: c_int) -> c_int {
 
 pub(crate) fn expected_output_datatype(ctx: Ctx, index: c_int) -> c_int {
     let found = ctx.with("ctx", |own| {
-        let types = own.bound.outputs();
+        let types = own.bound().outputs();
         types.get(at(index)).copied().ok_or(types.len())
     });
     match found {
@@ -191,9 +225,7 @@ pub(crate) fn allocate_output(
     status: Handle<Status>,
 ) -> Handle<Tensor> {
     let made = match shape(&dims, n, "dims") {
-        Some(shape) => with(ctx, |own| {
-            own.allocate_output(at(index), shape).map(Handle::new)
-        }),
+        Some(shape) => with(ctx, |own| own.allocate_output(at(index), shape)),
         None => Err(Error::invalid_argument("the extents are wrong")),
     };
     finish(ctx, status, made)
@@ -221,7 +253,7 @@ pub(crate) fn forward_input_or_allocate_output(
     };
     let from = made.as_ref().map_or(-1, |(_, from)| *from);
     forwarded.set_if(from);
-    finish(ctx, status, made.map(|(tensor, _)| Handle::new(tensor)))
+    finish(ctx, status, made.map(|(tensor, _)| tensor))
 }
 
 /// Size up to the last field of the structure, without what fills it up.
@@ -280,7 +312,7 @@ pub(crate) fn is_host_memory_input(ctx: Ctx, index: c_int, status: Handle<Status
 
 pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
     let found = with(ctx, |own| {
-        let code = own.bound.outputs().get(at(index)).copied();
+        let code = own.bound().outputs().get(at(index)).copied();
         code.map(is_on_host)
             .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "output index out of range"))
     });
@@ -309,7 +341,7 @@ fn number(ctx: Ctx, read: impl FnOnce(&Context) -> i64) -> i64 {
 }
 
 pub(crate) fn step_id(ctx: Ctx) -> i64 {
-    number(ctx, |own| Arc::as_ptr(&own.request).addr() as i64)
+    number(ctx, |own| std::ptr::from_ref(own.request()).addr() as i64)
 }
 
 pub(crate) fn frame_id(ctx: Ctx) -> u64 {
@@ -344,14 +376,14 @@ pub(crate) fn device_name(ctx: Ctx) -> StringView {
 /// The node's name lives as long as its state.
 pub(crate) fn op_kernel_name(ctx: Ctx) -> StringView {
     view(ctx, |own| {
-        StringView::of(own.bound.instance.node.name.as_bytes())
+        StringView::of(own.bound().instance.node.name.as_bytes())
     })
 }
 
 /// Names of inputs live as long as the call.
 pub(crate) fn op_kernel_requested_input(ctx: Ctx, index: usize) -> StringView {
     let found = ctx.with("ctx", |own| {
-        let mut groups = own.bound.resolved.groups.iter();
+        let mut groups = own.bound().resolved.groups.iter();
         let found = groups.find(|(_, start, stop)| (*start..*stop).contains(&index));
         let name = found.map(|(name, ..)| StringView::of(name.as_bytes()));
         name.ok_or(own.n_inputs())

@@ -110,7 +110,7 @@ struct Temporaries(Mutex<BTreeMap<Vec<u8>, Arc<Slot>>>);
 
 fn temporaries(ctx: Ctx) -> Result<Arc<Temporaries>> {
     enter(ctx, |own| {
-        Ok(own.request.data_or_insert(Temporaries::default))
+        Ok(own.request().data_or_insert(Temporaries::default))
     })
 }
 

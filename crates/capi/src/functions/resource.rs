@@ -127,7 +127,7 @@ fn place(ctx: Ctx, container: &Text, name: &Text) -> Result<(Arc<Slot>, String)>
     let wrong = || Refusal::Wrong(Error::invalid_argument("the resource's name is wrong"));
     let container = container.text("container_name").ok_or_else(wrong)?;
     let name = name.text("plugin_resource_name").ok_or_else(wrong)?;
-    let resources = enter(ctx, |own| Ok(Resources::of(own.request.host())))?;
+    let resources = enter(ctx, |own| Ok(Resources::of(own.request().host())))?;
     let slot = resources.slot(&container, &name, PluginResource::new);
     let text = format!("{}/{name}", slot.container());
     Ok((slot, text))

@@ -7,7 +7,7 @@ use tfrt_host::{Error, ErrorCode};
 
 use crate::fault;
 use crate::guard::Callback;
-use crate::handle::Handle;
+use crate::handle::{Handle, Words};
 use crate::raw::{HostText, Memory, Text};
 
 /// A result of a call: `TF_Status`.
@@ -56,6 +56,14 @@ impl Status {
     /// Makes a status of an error.
     pub fn of(error: &Error) -> Status {
         Status::new(code_of(error.code()), error.message().as_bytes())
+    }
+
+    /// Returns what is read of the status without taking its place: the code.
+    #[inline]
+    pub fn facts(&self) -> Words {
+        let mut words = Words::default();
+        words[0] = u64::from(self.code.cast_unsigned());
+        words
     }
 
     /// Returns the message.
@@ -109,20 +117,22 @@ fn code_of(code: ErrorCode) -> i32 {
 /// Writes the outcome of a function into the caller's status: success always, so that nothing of before is left. A null
 /// status is allowed.
 pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
-    if status.is_null() {
-        return;
-    }
     match outcome {
-        Ok(()) => status.with("status", |own| {
-            if own.code != 0 {
-                *own = Status::default();
-            }
-        }),
-        Err(error) => {
+        Ok(()) => succeed(status),
+        Err(error) if !status.is_null() => {
             let made = Status::of(error);
-            status.with("status", |own| *own = made)
+            status.with("status", |own| *own = made);
         }
-    };
+        Err(_) => (),
+    }
+}
+
+/// Writes success into the caller's status, unless it says so or is null.
+#[inline(always)]
+pub(crate) fn succeed(status: Handle<Status>) {
+    if known_code(status) != Some(0) && !status.is_null() {
+        status.with("status", |own| *own = Status::default());
+    }
 }
 
 /// Writes the outcome of a function into the caller's status, and returns its value.
@@ -206,6 +216,11 @@ pub(crate) fn of_io_error(name: &str, error: &std::io::Error) -> Error {
     let found = CODES.iter().find(|(_, own)| *own == code);
     let code = found.map_or(ErrorCode::Unknown, |(code, _)| *code);
     Error::new(code, format!("{name}; {}", text_of_errno(number)))
+}
+
+#[inline(always)]
+pub(crate) fn known_code(status: Handle<Status>) -> Option<c_int> {
+    status.look(|code, _| code.cast_signed())
 }
 
 pub(crate) fn code(status: Handle<Status>) -> c_int {

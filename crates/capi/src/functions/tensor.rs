@@ -16,7 +16,7 @@ use crate::foreign::Foreign;
 use crate::guard::Callback;
 use crate::handle::Handle;
 use crate::raw::{Array, Memory};
-use crate::value::{Storage, Tensor};
+use crate::value::{Storage, Tensor, known};
 
 /// Returns the allocator of tensors that no kernel's call asks for.
 pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
@@ -130,9 +130,19 @@ pub(crate) fn set_shape(tensor: Handle<Tensor>, dims: Array<i64>, n: c_int) {
     }
 }
 
+#[inline(always)]
+pub(crate) fn known_rank(tensor: Handle<Tensor>) -> Option<c_int> {
+    known::rank(tensor).map(|rank| rank as c_int)
+}
+
 pub(crate) fn num_dims(tensor: Handle<Tensor>) -> c_int {
     let rank = tensor.with("tensor", |own| own.shape.rank());
     rank.map_or(-1, |rank| rank as c_int)
+}
+
+#[inline(always)]
+pub(crate) fn known_extent(tensor: Handle<Tensor>, index: c_int) -> Option<i64> {
+    known::extent(tensor, index).map(|extent| extent as i64)
 }
 
 pub(crate) fn dim(tensor: Handle<Tensor>, index: c_int) -> i64 {
@@ -159,6 +169,11 @@ pub(crate) fn data(tensor: Handle<Tensor>) -> Memory {
     tensor
         .with("tensor", |own| own.memory())
         .unwrap_or_default()
+}
+
+#[inline(always)]
+pub(crate) fn known_count(tensor: Handle<Tensor>) -> Option<i64> {
+    known::n_elements(tensor).map(|n| n as i64)
 }
 
 pub(crate) fn element_count(tensor: Handle<Tensor>) -> i64 {

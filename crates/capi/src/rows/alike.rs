@@ -80,6 +80,11 @@ impl OpCalls {
         }
     }
 
+    /// Returns whether there is room for further kinds of calls, with some to spare: threads may come at the same time.
+    pub(super) fn has_room(&self) -> bool {
+        self.known[MAX_KNOWN / 2].get().is_none()
+    }
+
     fn known(&self, attrs: OpAttrsRef<'_>, codes: &[Option<i32>]) -> Option<&Arc<Alike>> {
         let mut known = self.known.iter().map_while(OnceLock::get);
         // Element by element: there are few.

@@ -49,6 +49,23 @@ fn kernel_reads_inputs_and_attributes_and_writes_outputs() {
 }
 
 #[test]
+fn views_that_a_kernel_keeps_outlive_its_call() {
+    let Some(bed) = bed() else { return };
+    for (x, expected) in [
+        (1.0, "1.000000e+00"),
+        (5.0, "1.600000e+01"),
+        (0.0, "1.650000e+02"),
+    ] {
+        let inputs = vec![bed.floats(&[1], &[x])];
+        let text = bed.text("tf.TestKeep", inputs, &OpAttrs::new()).unwrap();
+        assert!(text.ends_with(&format!("values = [{expected}]")), "{text}");
+        // Memory that was given back is used again.
+        let others: Vec<_> = (0..8).map(|_| bed.floats(&[1], &[7.0])).collect();
+        drop(others);
+    }
+}
+
+#[test]
 fn parts_of_tensors_are_aligned_as_kernels_expect() {
     let Some(bed) = bed() else { return };
     let whole = bed.floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -74,6 +74,29 @@ end:
     TF_DeleteStatus(s);
 }
 
+/* keep: holds its views of input and output beyond the call, and adds to the input what the views of the last call say. */
+static void keep_compute(void* state, TF_OpKernelContext* ctx) {
+    (void)state;
+    static TF_Tensor *x, *z;
+    TF_Status* s = TF_NewStatus();
+    float before = 0;
+    if (x) {
+        before = *(float*)TF_TensorData(x) + 10 * *(float*)TF_TensorData(z);
+        TF_DeleteTensor(x);
+        TF_DeleteTensor(z);
+    }
+    TF_GetInput(ctx, 0, &x, s);
+    int candidates[] = {0}, forwarded = -2;
+    int64_t dims[] = {1};
+    z = TF_ForwardInputOrAllocateOutput(ctx, candidates, 1, 0, dims, 1, &forwarded, s);
+    if (forwarded != -1) {
+        TF_SetStatus(s, 13, "the output has the memory of an input that a view leads to");
+        TF_OpKernelContext_Failure(ctx, s);
+    }
+    *(float*)TF_TensorData(z) = before + *(float*)TF_TensorData(x);
+    TF_DeleteStatus(s);
+}
+
 /* counts: how often states were made and deleted. */
 static void counts_compute(void* state, TF_OpKernelContext* ctx) {
     (void)state;
@@ -339,6 +362,8 @@ void TF_InitKernel(void) {
     define("TestAxpy", LIST("T: {float, double}", "alpha: float = 2", "forward: bool = false"),
            LIST("x: T", "y: T"), LIST("z: T", "forwarded: int32"), NULL);
     kernel("TestAxpy", axpy_create, axpy_compute, axpy_delete, 1, 0);
+    define("TestKeep", NONE, LIST("x: float"), LIST("z: float"), NULL);
+    kernel("TestKeep", NULL, keep_compute, NULL, 0, 0);
     define("TestCounts", NONE, NONE, LIST("counts: int32"), NULL);
     kernel("TestCounts", NULL, counts_compute, NULL, 0, 0);
     define("TestStrings", NONE, LIST("x: string"), LIST("z: string"), NULL);

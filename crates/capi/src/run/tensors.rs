@@ -1,0 +1,318 @@
+//! [`Tensors`]: inputs and outputs of a call, and the views of them that the plugin holds without counting them.
+//!
+//! A view that a plugin asks for leads to memory that the call holds anyhow. So it is not counted: the call notes the
+//! handle, and counts those views that are still there before it lets go of what they lead to. Mostly there are none.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::{Error, ErrorCode, HostAllocator};
+use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
+
+use crate::handle::Handle;
+use crate::lent::Borrowed;
+use crate::value::{Storage, Tensor, is_aligned};
+
+/// An input of a call.
+pub struct Input {
+    tensor: Held,
+    /// Whether it was given for good and nobody else holds its memory.
+    is_given: bool,
+    /// The plugin's view, once it has asked for one that is not made again as fast.
+    view: Option<Box<Tensor>>,
+}
+
+/// The tensor of an input.
+enum Held {
+    /// The call's own.
+    Own(HostTensor),
+    /// The caller's, who waits for the call.
+    Lent(Borrowed<HostTensor>),
+    /// An output has taken its memory.
+    Taken,
+}
+
+impl Input {
+    fn new(tensor: Held, is_given: bool) -> Input {
+        Input {
+            tensor,
+            is_given,
+            view: None,
+        }
+    }
+
+    /// Returns an input that the caller keeps.
+    pub fn kept(tensor: HostTensor) -> Input {
+        Input::new(Held::Own(tensor), false)
+    }
+
+    /// Returns an input that is to be [lent](Tensors::lend).
+    #[inline]
+    pub fn taken() -> Input {
+        Input::new(Held::Taken, false)
+    }
+
+    /// Returns an input that nobody else holds, whose memory an output may take.
+    #[inline]
+    pub fn given(mut tensor: DenseHostTensor) -> Input {
+        // Views of frozen memory need no right.
+        tensor.freeze();
+        let is_given = is_aligned(tensor.buffer());
+        Input::new(Held::Own(tensor.into()), is_given)
+    }
+
+    /// Returns the tensor, unless an output has taken its memory.
+    #[inline]
+    pub fn tensor(&self) -> Option<&HostTensor> {
+        match &self.tensor {
+            Held::Own(tensor) => Some(tensor),
+            Held::Lent(tensor) => Some(tensor),
+            Held::Taken => None,
+        }
+    }
+}
+
+/// The tensor that a view leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Input(usize),
+    Output(usize),
+}
+
+/// Inputs, outputs and views of a call.
+#[derive(Default)]
+pub struct Tensors {
+    inputs: SmallVec<[Input; 4]>,
+    outputs: SmallVec<[Option<Tensor>; 1]>,
+    /// Invariant: those handles that may lead to views that are not counted; their memory is held by the tensor of `inputs`
+    /// or `outputs` that stands beside them, which is used as the only holder only when [`end`](Self::end) has counted them.
+    views: SmallVec<[(Of, Handle<Tensor>); 4]>,
+}
+
+impl Drop for Tensors {
+    fn drop(&mut self) {
+        self.end(|_| true);
+    }
+}
+
+#[cold]
+fn taken(index: usize) -> Error {
+    Error::failed_precondition(format!("an output has taken the memory of input {index}"))
+}
+
+#[cold]
+fn no_input() -> Error {
+    Error::new(ErrorCode::OutOfRange, "input index out of range")
+}
+
+impl Tensors {
+    /// Begins a call of so many outputs, whose inputs are to be [added](Self::add).
+    #[inline]
+    pub fn begin(&mut self, n_outputs: usize) {
+        self.outputs.resize_with(n_outputs, || None);
+    }
+
+    /// Adds an input.
+    #[inline]
+    pub fn add(&mut self, input: Input) {
+        self.inputs.push(input);
+    }
+
+    /// Returns whether there is no tensor of an input.
+    #[inline]
+    pub fn is_taken(&self, index: usize) -> bool {
+        let input = self.inputs.get(index);
+        input.is_some_and(|input| matches!(input.tensor, Held::Taken))
+    }
+
+    /// Sets the tensor of an input, which the caller keeps for as long as the call goes on.
+    #[inline]
+    pub fn lend(&mut self, index: usize, tensor: Borrowed<HostTensor>) {
+        if let Some(input) = self.inputs.get_mut(index) {
+            input.tensor = Held::Lent(tensor);
+        }
+    }
+
+    /// Returns the number of inputs.
+    #[inline]
+    pub fn n_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Returns the number of outputs.
+    #[inline]
+    pub fn n_outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Returns an input, if there is such a one.
+    pub fn get(&self, index: usize) -> Option<&Input> {
+        self.inputs.get(index)
+    }
+
+    /// Returns an input, which stays as it is: no output takes its memory from here on.
+    ///
+    /// # Errors
+    ///
+    /// See [`input`](Self::input).
+    pub fn keep(&mut self, index: usize) -> Result<&HostTensor, Error> {
+        let input = self.inputs.get_mut(index).ok_or_else(no_input)?;
+        input.is_given = false;
+        input.tensor().ok_or_else(|| taken(index))
+    }
+
+    /// Returns an input as the plugin sees it, counted.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is none; `FailedPrecondition` if an output has taken its memory.
+    pub fn input(
+        &mut self,
+        index: usize,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Tensor, Error> {
+        let input = self.inputs.get_mut(index).ok_or_else(no_input)?;
+        if let Some(view) = &input.view {
+            return Ok(Tensor::clone(view));
+        }
+        let tensor = input.tensor().ok_or_else(|| taken(index))?;
+        let view = Tensor::of_host(tensor, allocator)?;
+        if !matches!(view.storage, Storage::Buffer(_)) {
+            input.view = Some(Box::new(view.clone()));
+        }
+        Ok(view)
+    }
+
+    /// Puts an input into the table of handles, as the plugin sees it.
+    ///
+    /// # Errors
+    ///
+    /// See [`input`](Self::input).
+    #[inline]
+    pub fn input_handle(
+        &mut self,
+        index: usize,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Handle<Tensor>, Error> {
+        if let Some(input) = self.inputs.get(index)
+            && let Some(HostTensor::Dense(dense)) = input.tensor()
+        {
+            // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
+            let view = unsafe { Tensor::uncounted(dense) };
+            if let Some(view) = view {
+                return Ok(self.noted(Of::Input(index), view));
+            }
+        }
+        self.input(index, allocator).map(Handle::new)
+    }
+
+    /// Puts a view that is not counted into the table, and notes its handle.
+    #[inline]
+    fn noted(&mut self, of: Of, view: Tensor) -> Handle<Tensor> {
+        // First, so that no view is there that is not noted: room may be wanting.
+        self.views.reserve(1);
+        let handle = Handle::new(view);
+        self.views.push((of, handle));
+        handle
+    }
+
+    /// Counts the views of some tensors that are still there.
+    #[inline]
+    fn end(&mut self, is_ending: impl Fn(Of) -> bool) {
+        self.views.retain(|(of, handle)| {
+            let ends = is_ending(*of);
+            if ends && handle.may_lead_somewhere() {
+                let _gone = handle.with_quietly(Tensor::count);
+            }
+            !ends
+        });
+    }
+
+    /// Returns whether the plugin may hold views of an input.
+    fn has_views(&self, of: Of) -> bool {
+        let mut own = self.views.iter().filter(|(other, _)| *other == of);
+        own.any(|(_, handle)| handle.may_lead_somewhere())
+    }
+
+    /// Returns an output as it is now; the outer value is `None` if there is no such output.
+    pub fn output(&self, index: usize) -> Option<Option<&Tensor>> {
+        self.outputs.get(index).map(Option::as_ref)
+    }
+
+    /// Sets an output that there is, and returns the tensor of before.
+    pub fn set(&mut self, index: usize, tensor: Tensor) -> Option<Tensor> {
+        self.end(|of| of == Of::Output(index));
+        self.outputs.get_mut(index)?.replace(tensor)
+    }
+
+    /// Sets an output, and puts it into the table of handles.
+    #[inline]
+    pub fn set_and_view(&mut self, index: usize, tensor: Tensor) -> Handle<Tensor> {
+        // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
+        let view = unsafe { tensor.uncounted_clone() };
+        self.set(index, tensor);
+        self.noted(Of::Output(index), view)
+    }
+
+    /// Lets an output take the memory of an input that nobody else holds and that is of this type and number of elements, if
+    /// it is such.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensor::of_sole`].
+    pub fn take(
+        &mut self,
+        index: usize,
+        code: i32,
+        shape: &TensorShape,
+    ) -> Result<Option<Tensor>, Error> {
+        let has_views = self.has_views(Of::Input(index));
+        let Some(input) = self.inputs.get_mut(index) else {
+            return Ok(None);
+        };
+        let fits = input.is_given
+            && input.tensor().is_some_and(|tensor| {
+                let metadata = tensor.metadata();
+                crate::dtype::code(metadata.dtype) == Some(code)
+                    && metadata.shape.n_elements() == shape.n_elements()
+            });
+        // The plugin has deleted its own handles: only the view is left, if there is one.
+        if !fits || has_views || !input.view.as_mut().is_none_or(|view| view.is_alone()) {
+            return Ok(None);
+        }
+        input.view = None;
+        let is_sole = match &mut input.tensor {
+            Held::Own(HostTensor::Dense(tensor)) => tensor.is_sole(),
+            _ => false,
+        };
+        if !is_sole {
+            return Ok(None);
+        }
+        match std::mem::replace(&mut input.tensor, Held::Taken) {
+            Held::Own(HostTensor::Dense(tensor)) => {
+                let mut tensor = Tensor::of_sole(tensor)?;
+                tensor.shape = shape.clone();
+                Ok(Some(tensor))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends the call, and leaves nothing.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.end(|_| true);
+        self.outputs.clear();
+        self.inputs.clear();
+    }
+
+    /// Ends the call: counts the views that are still there, and hands over the outputs, after which nothing is left.
+    #[inline]
+    pub fn finish(&mut self, mut hand_over: impl FnMut(usize, Option<Tensor>)) {
+        self.end(|_| true);
+        for (index, output) in self.outputs.drain(..).enumerate() {
+            hand_over(index, output);
+        }
+        self.inputs.clear();
+    }
+}

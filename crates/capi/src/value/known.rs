@@ -1,0 +1,109 @@
+//! Facts about a tensor that plugins ask for often: written by [`Tensor::facts`](super::Tensor::facts), read from a handle
+//! without taking the tensor's place.
+
+use tfrt_tensor::TensorShape;
+
+use super::Tensor;
+use crate::handle::{Facts, Handle, Words};
+use crate::raw::Memory;
+
+/// Place of the number of dimensions, below the first three extents.
+const SHAPE: usize = 1;
+/// Place of the other four extents.
+const MORE: usize = 2;
+const N_ELEMENTS: usize = 3;
+const ADDRESS: usize = 4;
+const LEN_BYTES: usize = 5;
+
+/// Bits of an extent.
+const EXTENT: usize = 16;
+
+/// The most dimensions whose extents are told.
+const MAX_TOLD: usize = 7;
+
+/// The number of dimensions of a shape whose extents are not told.
+const UNTOLD: u8 = u8::MAX;
+
+/// Puts the facts of a tensor together.
+#[inline(always)]
+pub(super) fn words(tensor: &Tensor) -> Words {
+    let shape = packed(&tensor.shape).unwrap_or(UNTOLD.into());
+    [
+        u64::from(tensor.code.cast_unsigned()),
+        shape as u64,
+        (shape >> 64) as u64,
+        tensor.n_elements() as u64,
+        tensor.memory().expose() as u64,
+        tensor.len_bytes() as u64,
+    ]
+}
+
+/// Returns rank and extents side by side, if they are few and small, as nearly always.
+#[inline(always)]
+fn packed(shape: &TensorShape) -> Option<u128> {
+    let rank = shape.rank();
+    if rank > MAX_TOLD {
+        return None;
+    }
+    let mut all = rank as u128;
+    for dimension in 0..rank {
+        let extent = u16::try_from(shape.extent(dimension)?).ok()?;
+        all |= u128::from(extent) << ((dimension + 1) * EXTENT);
+    }
+    Some(all)
+}
+
+fn told_rank(facts: &Facts) -> Option<usize> {
+    let rank = facts.word::<SHAPE>() as u8;
+    (rank != UNTOLD).then_some(rank.into())
+}
+
+/// Returns the type of the elements.
+#[inline(always)]
+pub fn code(tensor: Handle<Tensor>) -> Option<i32> {
+    tensor.look(|code, _| code.cast_signed())
+}
+
+/// Returns the number of dimensions.
+#[inline(always)]
+pub fn rank(tensor: Handle<Tensor>) -> Option<usize> {
+    tensor.look(|_, facts| told_rank(facts)).flatten()
+}
+
+/// Returns the extent of a dimension, if there is such a dimension.
+#[inline(always)]
+pub fn extent(tensor: Handle<Tensor>, dimension: i32) -> Option<usize> {
+    let dimension = usize::try_from(dimension).ok()?;
+    let found = tensor.look(|_, facts| {
+        if dimension >= told_rank(facts)? {
+            return None;
+        }
+        let (word, at) = match dimension.checked_sub(3) {
+            None => (facts.word::<SHAPE>(), dimension + 1),
+            Some(at) => (facts.word::<MORE>(), at),
+        };
+        Some(usize::from((word >> (at * EXTENT)) as u16))
+    });
+    found.flatten()
+}
+
+/// Returns the number of elements.
+#[inline(always)]
+pub fn n_elements(tensor: Handle<Tensor>) -> Option<usize> {
+    let found = tensor.look(|_, facts| facts.word::<N_ELEMENTS>());
+    usize::try_from(found?).ok()
+}
+
+/// Returns the memory of the elements.
+#[inline(always)]
+pub fn memory(tensor: Handle<Tensor>) -> Option<Memory> {
+    let found = tensor.look(|_, facts| facts.word::<ADDRESS>());
+    usize::try_from(found?).ok().map(Memory::of_exposed)
+}
+
+/// Returns the number of bytes of the memory.
+#[inline(always)]
+pub fn len_bytes(tensor: Handle<Tensor>) -> Option<usize> {
+    let found = tensor.look(|_, facts| facts.word::<LEN_BYTES>());
+    usize::try_from(found?).ok()
+}
