@@ -564,6 +564,7 @@ impl Inner {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
+            Request::ReadClock => now(Ok(Reply::Clock(probe::now_ns()))),
             Request::Join { task, n_tasks } => now(match &self.watch {
                 Some(watch) => watch.asks_to_join(from, &task, n_tasks),
                 None => Err(Error::failed_precondition("this task waits for no others")),
@@ -710,6 +711,7 @@ impl Handler for Answering {
                 function.is_none_or(|function| function.pace.is_short())
             }
             Request::GetDevices
+            | Request::ReadClock
             | Request::KeepAlive { .. }
             | Request::DeleteRemoteObjects { .. } => true,
             _ => false,
