@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tfrt_async::queue::Task;
 use tfrt_async::{AsyncValue, ClusterTask, Error, ErrorCode, Promise, Value};
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
@@ -282,12 +283,17 @@ where
         (self.answer)(request, bounds)
     }
 
-    fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<(), Error> {
+    fn is_short(&self, request: &Request) -> bool {
+        // So that both ways of taking a request are tried.
+        matches!(request, Request::KeepAlive { .. })
+    }
+
+    fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<Option<Task>, Error> {
         if key.name == "refused" {
             return Err(Error::invalid_argument("not this one"));
         }
         self.tell(Event::Value(key, value));
-        Ok(())
+        Ok(None)
     }
 
     fn lost(&self, peer: &Caller, why: &Error) {

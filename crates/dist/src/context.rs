@@ -19,6 +19,7 @@ use crate::functions::FunctionCache;
 use crate::ids::{ContextId, ObjectId, TaskHandle};
 use crate::message::{DeviceInfo, Key, Payload, Reply, Request};
 use crate::objects::RemoteObjects;
+use crate::pace::Dispatcher;
 use crate::probe;
 use crate::rendezvous::{Rendezvous, Ticket};
 use crate::security::PeerKey;
@@ -73,6 +74,7 @@ pub struct DistributedContext {
     deletions: Mutex<HashMap<TaskHandle, Vec<ObjectId>>>,
     /// When the other tasks are told next that the context is used.
     keep_alive: Mutex<Option<TimerHandle>>,
+    dispatcher: Dispatcher,
     ended: OnceLock<Error>,
 }
 
@@ -116,8 +118,10 @@ impl DistributedContext {
             device_name(&config.task, host.devices().list()[0].name()).into();
         let ready_chain = objects.allocate(&host_device);
         objects.set(&ready_chain, AnyAsyncValue::new(Chain))?;
+        let dispatcher = Dispatcher::new(host.queue(), &transport);
         let context = Arc::new_cyclic(|me| DistributedContext {
             me: me.clone(),
+            dispatcher,
             id,
             host,
             transport,
@@ -339,10 +343,10 @@ impl DistributedContext {
         all
     }
 
-    /// Asks another task. The reply arrives on the host's queue.
+    /// Asks another task. The reply arrives on the host's queue, or on a thread of the transport if that leads to little.
     pub fn call(&self, task: TaskHandle, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
         match self.check(task) {
-            Ok(()) => on_queue(&self.host, self.transport.call(task, request, bounds)),
+            Ok(()) => self.on_queue(self.transport.call(task, request, bounds)),
             Err(error) => AsyncValue::from_error(error),
         }
     }
@@ -360,7 +364,7 @@ impl DistributedContext {
             name: name.to_owned(),
         };
         match self.check(task) {
-            Ok(()) => on_queue(&self.host, self.transport.send(task, key, value, bounds)),
+            Ok(()) => self.on_queue(self.transport.send(task, key, value, bounds)),
             Err(error) => AsyncValue::from_error(error),
         }
     }
@@ -406,7 +410,7 @@ impl DistributedContext {
         if !value.is_settled() && self.transport.peers().iter().any(is_lost) {
             self.rendezvous.lose(from, &lost(&self.by_handle[&from]));
         }
-        (on_queue(&self.host, value), ticket)
+        (self.on_queue(value), ticket)
     }
 
     /// Fails what waits for values of the task at an address.
@@ -433,18 +437,36 @@ impl DistributedContext {
         }
     }
 
-    /// Takes a value that was sent.
-    pub(crate) fn put(&self, from: &Caller, name: &str, value: Payload) -> Result<(), Error> {
+    /// Takes a value that was sent; see [`Handler::value`](crate::transport::Handler::value).
+    pub(crate) fn put(
+        &self,
+        from: &Caller,
+        name: &str,
+        value: Payload,
+    ) -> Result<Option<Task>, Error> {
         match name {
             participant::NAME => self.collectives.arrived(from, &value),
             // Their sender looks at the time alone.
-            probe::NAME => Ok(()),
+            probe::NAME => Ok(None),
             _ => {
                 let most = self.server.get()?.policy().quotas().waiting_bytes;
-                self.rendezvous
-                    .put_from(&PeerKey::of(from), most, name, value)
+                let peer = PeerKey::of(from);
+                let put = self.rendezvous.put_from(&peer, most, name, value);
+                put.map(|()| None)
             }
         }
+    }
+
+    /// Returns a value that settles where a program may run: on the host's queue, or on a thread of the transport, if what
+    /// waits for such values is short.
+    fn on_queue<T: Value>(&self, value: AsyncValue<T>) -> AsyncValue<T> {
+        if value.is_settled() {
+            return value;
+        }
+        let (promise, settled) = AsyncValue::pending();
+        let dispatcher = self.dispatcher.clone();
+        value.when_settled(move |value| dispatcher.run(move || promise.forward(value)));
+        settled
     }
 
     fn check(&self, task: TaskHandle) -> Result<(), Error> {
@@ -622,20 +644,6 @@ pub(crate) fn devices_of(host: &HostContext) -> Vec<DeviceInfo> {
     own.collect()
 }
 
-/// Returns a value that settles on the host's queue.
-fn on_queue<T: Value>(host: &HostContext, value: AsyncValue<T>) -> AsyncValue<T> {
-    if value.is_settled() {
-        return value;
-    }
-    let (promise, settled) = AsyncValue::pending();
-    let queue = host.queue().clone();
-    value.when_settled(move |value| match queue.is_worker_thread() {
-        true => promise.forward(value),
-        false => queue.add_task(Task::new(move || promise.forward(value))),
-    });
-    settled
-}
-
 /// Returns the bounds of calls on behalf of a request: its deadline is theirs, and its cancellation ends them as long as
 /// the hook lives.
 pub fn bounds_of(request: &Arc<RequestContext>) -> (Bounds, tfrt_host::CancellationHook) {
@@ -648,6 +656,7 @@ pub fn bounds_of(request: &Arc<RequestContext>) -> (Bounds, tfrt_host::Cancellat
         deadline: request.deadline(),
         cancel: Some(cancel),
         max_retries: 0,
+        may_wait: false,
     };
     (bounds, hook)
 }

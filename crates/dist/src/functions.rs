@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tfrt_async::{Error, ErrorCode};
 use tfrt_host::{Function, HostContext, Program};
 
+use crate::pace::Pace;
 use crate::security::{PeerKey, Quotas, Trust};
 
 /// The name of the type of contexts.
@@ -103,6 +104,8 @@ pub struct Registered {
     pub takes_outputs: bool,
     /// The number of names of results that it takes.
     pub n_outputs: usize,
+    /// How long it takes on the thread that begins it.
+    pub(crate) pace: Pace,
 }
 
 /// The functions that were registered with a context, by name.
@@ -279,6 +282,7 @@ impl Registered {
             takes_context,
             takes_outputs: n_outputs > 0,
             n_outputs,
+            pace: Pace::default(),
             function,
         })
     }

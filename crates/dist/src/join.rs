@@ -26,7 +26,7 @@ use crate::message::{Reply, Request};
 use crate::security::{Access, Policy};
 use crate::server::Server;
 use crate::start::tell_ready;
-use crate::transport::{Bounds, Phase, Transport};
+use crate::transport::{Bounds, HearsRefusals, Phase, Transport};
 
 mod meeting;
 mod membership;
@@ -122,6 +122,21 @@ impl Joining {
     /// Returns a switch that ends the waiting for others.
     pub fn stopper(&self) -> Stopper {
         self.meeting.stopper()
+    }
+
+    /// Has somebody hear why connections are refused of which it is not known whose they are; see
+    /// [`Transport::on_refused`].
+    pub fn on_refused(&self, tell: Arc<HearsRefusals>) {
+        self.server.handle().transport().on_refused(tell);
+    }
+
+    /// Tells the others, as they come, that this task does not join them, and why. Returns when all have heard it and have
+    /// gone, or after so long.
+    pub fn give_up(self, reason: &Error, at_most: Duration) {
+        let Some(config) = &self.config else { return };
+        let host = self.server.handle().host().clone();
+        self.meeting.give_up(reason, config.cluster.n_tasks() - 1);
+        awaited(&host, &self.meeting.gone, Some(host.now() + at_most));
     }
 
     /// Meets the other tasks.

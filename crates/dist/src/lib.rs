@@ -38,6 +38,7 @@ pub mod message;
 pub mod names;
 pub mod objects;
 pub mod op_handler;
+mod pace;
 pub mod probe;
 pub mod reduction;
 pub mod rendezvous;

@@ -15,6 +15,8 @@ use crate::ids::{ContextId, ObjectId};
 pub enum Request {
     /// Asks for the devices of a task.
     GetDevices,
+    /// Asks for the time by the clock of a task.
+    ReadClock,
     /// Tells the lead of a cluster that a task is there, and by the sender's address where.
     Join {
         /// The task.
@@ -166,6 +168,8 @@ pub enum Reply {
     Executed(Vec<Metadata>),
     /// The times that a connection took.
     Probed(Probed),
+    /// The nanoseconds since the beginning of 1970, by the clock of a task.
+    Clock(u64),
 }
 
 /// The times that a connection between two tasks takes.
@@ -175,6 +179,9 @@ pub struct Probed {
     pub round_trip: Duration,
     /// The time of the bytes that were sent: the shortest of several.
     pub sending: Duration,
+    /// How many nanoseconds the clock of the receiver is ahead, by the fastest of several round trips, half of which it may
+    /// be wrong by at most.
+    pub clock_offset_ns: i64,
 }
 
 impl Value for Reply {
@@ -187,6 +194,7 @@ impl Request {
     pub fn name(&self) -> &'static str {
         match self {
             Request::GetDevices => "GetDevices",
+            Request::ReadClock => "ReadClock",
             Request::Join { .. } => "Join",
             Request::Probe { .. } => "Probe",
             Request::CreateContext(_) => "CreateContext",
@@ -206,6 +214,7 @@ impl Request {
         matches!(
             self,
             Request::GetDevices
+                | Request::ReadClock
                 | Request::Join { .. }
                 | Request::Probe { .. }
                 | Request::KeepAlive { .. }

@@ -1,10 +1,11 @@
 //! Probes of connections: how long a round trip from a task to another takes, and some bytes.
 //!
-//! Any task of a context can have any other measure: [`probe`]. Round trips are requests that do nothing, bytes a value that
-//! its receiver drops, both on the connection that programs use.
+//! Any task of a context can have any other measure: [`probe`]. Round trips are requests for the time, bytes a value that
+//! its receiver drops, both on the connection that programs use. How far the receiver's clock is ahead follows from the
+//! fastest round trip, in whose middle it is taken to have been read.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tfrt_async::{AsyncValue, ClusterTask, Error, Promise};
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer};
@@ -24,6 +25,14 @@ pub const MAX_BYTES: u64 = 256 << 20;
 const N_ROUND_TRIPS: usize = 21;
 /// The number of times that the bytes are sent.
 const N_SENDINGS: usize = 3;
+
+/// Returns the time of this task's clock.
+pub fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
 
 /// Has a task measure its connection to another: round trips, and so many bytes one way.
 pub fn probe(
@@ -77,6 +86,7 @@ pub(crate) fn measure(
         bounds,
         round_trips: Vec::new(),
         sendings: Vec::new(),
+        clock_offset_ns: 0,
         promise,
     };
     measuring.go_on();
@@ -91,6 +101,8 @@ struct Measuring {
     bounds: Bounds,
     round_trips: Vec<Duration>,
     sendings: Vec<Duration>,
+    /// That of the fastest round trip.
+    clock_offset_ns: i64,
     promise: Promise<Reply>,
 }
 
@@ -98,16 +110,22 @@ impl Measuring {
     fn go_on(mut self) {
         let begin = Instant::now();
         if self.round_trips.len() < N_ROUND_TRIPS {
-            let request = Request::KeepAlive {
-                context: self.context.id(),
-            };
-            let reply = self.context.call(self.to, request, self.bounds.clone());
-            return reply.when_settled(move |reply| match reply.error() {
-                Some(error) => self.promise.fail(error.clone()),
-                None => {
-                    self.round_trips.push(begin.elapsed());
+            let begin_ns = now_ns();
+            let bounds = self.bounds.clone();
+            let reply = self.context.call(self.to, Request::ReadClock, bounds);
+            return reply.when_settled(move |reply| match reply.get() {
+                Some(Ok(Reply::Clock(theirs))) => {
+                    let took = begin.elapsed();
+                    if self.round_trips.iter().all(|other| took < *other) {
+                        let half = u64::try_from(took.as_nanos() / 2).unwrap_or(u64::MAX);
+                        let own = begin_ns.saturating_add(half);
+                        self.clock_offset_ns = theirs.wrapping_sub(own).cast_signed();
+                    }
+                    self.round_trips.push(took);
                     self.go_on();
                 }
+                Some(Err(error)) => self.promise.fail(error.clone()),
+                _ => (self.promise).fail(Error::internal("expected the time of a task")),
             });
         }
         if self.sendings.len() < N_SENDINGS {
@@ -125,6 +143,7 @@ impl Measuring {
         self.promise.resolve(Reply::Probed(Probed {
             round_trip: self.round_trips[N_ROUND_TRIPS / 2],
             sending: self.sendings.into_iter().min().unwrap_or_default(),
+            clock_offset_ns: self.clock_offset_ns,
         }));
     }
 }

@@ -9,7 +9,7 @@ use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
-use crate::collective::participant;
+use crate::collective::{EAGER_BYTES, participant};
 use crate::context::{ContextConfig, DistributedContext, devices_of};
 use crate::execute::{self, Allowed};
 use crate::functions::Registrar;
@@ -23,9 +23,6 @@ use crate::transport::{Bounds, Caller, Handler, Transport};
 
 /// The time after which a context that nobody uses is dropped.
 pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
-
-/// The most bytes of a collective's message that is taken on a thread of the transport.
-const QUICK_BYTES: usize = 32 << 10;
 
 /// The time for which the number of a context that was closed can't be used again.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
@@ -567,6 +564,7 @@ impl Inner {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
+            Request::ReadClock => now(Ok(Reply::Clock(probe::now_ns()))),
             Request::Join { task, n_tasks } => now(match &self.watch {
                 Some(watch) => watch.asks_to_join(from, &task, n_tasks),
                 None => Err(Error::failed_precondition("this task waits for no others")),
@@ -704,11 +702,29 @@ impl Handler for Answering {
         reply
     }
 
-    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
-        key.name == participant::NAME && len_bytes <= QUICK_BYTES
+    fn is_short(&self, request: &Request) -> bool {
+        match request {
+            Request::RemoteExecute { context, name, .. } => {
+                let context = self.0.upgrade().and_then(|it| it.context(*context).ok());
+                let function = context.and_then(|context| context.functions().get(name).ok());
+                // A request that is refused is answered soon.
+                function.is_none_or(|function| function.pace.is_short())
+            }
+            Request::GetDevices
+            | Request::ReadClock
+            | Request::KeepAlive { .. }
+            | Request::DeleteRemoteObjects { .. } => true,
+            _ => false,
+        }
     }
 
-    fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {
+    fn is_quick(&self, key: &Key, value: &Payload) -> bool {
+        // Longer elements are lent by their sender, which waits to have them back.
+        let mut buffers = value.0.iter();
+        key.name == participant::NAME && buffers.all(|it| it.len_bytes() <= EAGER_BYTES)
+    }
+
+    fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<Option<Task>, Error> {
         let inner = self.0.upgrade();
         let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
         inner.found(from.incarnation);

@@ -18,12 +18,13 @@
 //! * The error of a peer that is lost names its task. It is of code `Unavailable` if the request can't have run,
 //!   `Unknown` if it may have.
 //! * Answers arrive on threads of the transport. Whoever waits leaves them to the host's queue before anything of a program
-//!   runs.
+//!   runs, but for what is mostly short, on threads that [say so](Transport::is_own_thread).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tfrt_async::queue::Task;
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 
 use crate::cluster::Address;
@@ -36,6 +37,9 @@ pub mod once;
 mod pending;
 #[cfg(target_os = "linux")]
 pub mod socket;
+
+/// Somebody who hears why connections were refused.
+pub type HearsRefusals = dyn Fn(&str) + Send + Sync;
 
 /// A carrier of messages between one task and others.
 pub trait Transport: Send + Sync + 'static {
@@ -80,6 +84,18 @@ pub trait Transport: Send + Sync + 'static {
         let _ = client;
     }
 
+    /// Has somebody hear why connections are refused of which it is not known whose they are, such as those with a wrong
+    /// certificate or secret. It is called on a thread of the transport, and should return soon.
+    fn on_refused(&self, tell: Arc<HearsRefusals>) {
+        drop(tell);
+    }
+
+    /// Returns whether this thread is one of the transport's own, on which work may be done that is mostly short: if it is
+    /// not, another takes its place.
+    fn is_own_thread(&self) -> bool {
+        false
+    }
+
     /// Ends: others find this task lost, and what is awaited of them fails.
     fn close(&self);
 }
@@ -89,15 +105,22 @@ pub trait Handler: Send + Sync + 'static {
     /// Answers a request.
     fn call(&self, from: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply>;
 
-    /// Returns whether values for a key of so many bytes may be handed over on the thread of the transport that they came
-    /// by: nothing of a program runs where they are taken, and that takes not long.
-    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
-        let _ = (key, len_bytes);
+    /// Returns whether a request may be answered on the thread of the transport that it came by: that is mostly short. It
+    /// is asked once for a request.
+    fn is_short(&self, request: &Request) -> bool {
+        let _ = request;
         false
     }
 
-    /// Takes a value. An error refuses it.
-    fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error>;
+    /// Returns whether a value may be handed over on the thread of the transport that it came by: nothing of a program runs
+    /// where it is taken, that takes not long, and its sender is in no hurry to hear of it.
+    fn is_quick(&self, key: &Key, value: &Payload) -> bool {
+        let _ = (key, value);
+        false
+    }
+
+    /// Takes a value. An error refuses it. Work that is returned is to be run on this thread, when others may be handed over.
+    fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<Option<Task>, Error>;
 
     /// Hears that a task is lost, which had called before or is a peer.
     fn lost(&self, peer: &Caller, why: &Error);
@@ -155,6 +178,8 @@ pub struct Bounds {
     pub cancel: Option<Cancel>,
     /// How often a request that did not reach the peer is tried again.
     pub max_retries: u32,
+    /// Whether it may wait for a millisecond for what else is sent to the peer, to go together.
+    pub may_wait: bool,
 }
 
 /// A switch that cancels a call, and all that come of it. Clones are the same switch.

@@ -48,6 +48,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     let address = Address::parse("unix:/run/a").expect("it is one");
     let requests = [
         Request::GetDevices,
+        Request::ReadClock,
         Request::CreateContext(Box::new(CreateContext {
             context,
             cluster: Cluster::of_job("w", vec![address]).expect("it has a task"),
@@ -108,6 +109,7 @@ pub fn examples() -> Vec<Vec<u8>> {
             Ok(vec![1]),
             Err(Error::not_found("x")),
         ])),
+        Ok(Reply::Clock(1 << 60)),
         Err(Error::unavailable("y")),
     ];
     let asked = asked.map(|bytes| [&[0][..], &bytes].concat());

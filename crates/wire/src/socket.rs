@@ -1,15 +1,15 @@
 //! [`Sockets`]: an [`Endpoint`] on Unix and TCP sockets.
 //!
 //! One thread waits for all sockets of an endpoint by `epoll`, however many peers there are, and sleeps while nothing
-//! comes; it is the only one that calls the [`Handler`]. Who sends something writes it on its own thread as far as the
-//! socket has room, so that a short message wakes nobody; the rest is the other thread's. Bytes of values are read into
-//! the memory that was admitted for them, and written from where they are.
+//! comes; it calls the [`Handler`] for what it has read. If a call takes more than some milliseconds, another thread reads
+//! in its place (`readers.rs`). Who sends something writes it on its own thread as far as the socket has room, so that a
+//! short message wakes nobody; the rest is the reader's. Bytes of values are read into the memory that was admitted for
+//! them, and written from where they are.
 //!
 //! An executor of futures would bring its threads and its own timers for what is one loop here.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
@@ -23,13 +23,18 @@ use crate::payload::Part;
 
 mod address;
 mod open;
+mod readers;
 mod turn;
 
 pub use address::Address;
+use readers::Readers;
+pub use readers::is_reader;
 use turn::{Inner, Shared};
 
-/// The receiver of events: requests, answers, values, peers that come and go. Its functions are called on the thread of
-/// the sockets, which waits meanwhile, so that long work belongs elsewhere. A panic costs its event alone.
+/// The receiver of events: requests, answers, values, peers that come and go. Its functions are called on the thread that
+/// reads, in the order in which events happen. While a call lasts no other begins, for 5 to 10 ms; then another thread goes
+/// on, so that work which is mostly short may be done here, and a long one delays the others by that. A panic costs its
+/// event alone.
 pub trait Handler: Send + Sync + 'static {
     /// Takes what has happened at a peer.
     fn event(&self, peer: PeerId, event: Event);
@@ -49,7 +54,6 @@ impl<F: Fn(PeerId, Event) + Send + Sync + 'static> Handler for F {
 /// A task among others, on sockets. Dropping it says to all peers that it leaves.
 pub struct Sockets {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Returns a new incarnation.
@@ -147,14 +151,13 @@ impl Sockets {
             epoll,
             wake,
             handler,
+            readers: Readers::default(),
+            threads: Mutex::default(),
         });
-        let builder = std::thread::Builder::new().name("tfrt-wire".to_owned());
-        let of_thread = shared.clone();
-        let thread = builder.spawn(move || of_thread.run()).map_err(refused)?;
-        Ok(Sockets {
-            shared,
-            thread: Some(thread),
-        })
+        let sockets = Sockets { shared };
+        sockets.shared.start_thread(Some(0)).map_err(refused)?;
+        sockets.shared.start_thread(None).map_err(refused)?;
+        Ok(sockets)
     }
 
     /// Listens at an address, and returns it with its port.
@@ -242,6 +245,21 @@ impl Sockets {
         Ok(id)
     }
 
+    /// Sends a request as [`request`](Self::request), within a millisecond, together with what else is sent to the peer until
+    /// then.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn request_later(&self, peer: PeerId, context: u64, body: Vec<Part>) -> Result<u64, Error> {
+        let mut inner = self.shared.lock();
+        let now = Instant::now();
+        let id = inner.endpoint.request(peer, context, body, now)?;
+        inner.write_later(now);
+        self.shared.flushed(inner);
+        Ok(id)
+    }
+
     /// Answers a request, as [`Endpoint::reply`].
     ///
     /// # Errors
@@ -255,6 +273,25 @@ impl Sockets {
     ) -> Result<bool, Error> {
         let mut inner = self.shared.lock();
         let is_of_use = inner.endpoint.reply(peer, call, reply)?;
+        self.shared.flushed(inner);
+        Ok(is_of_use)
+    }
+
+    /// Answers a request as [`reply`](Self::reply), within a millisecond: what is answered until then goes together, or with
+    /// what else is sent to the peer. For answers that nobody is in a hurry for.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn reply_later(
+        &self,
+        peer: PeerId,
+        call: CallId,
+        reply: Result<Vec<Part>, Error>,
+    ) -> Result<bool, Error> {
+        let mut inner = self.shared.lock();
+        let is_of_use = inner.endpoint.reply(peer, call, reply)?;
+        inner.write_later(Instant::now());
         self.shared.flushed(inner);
         Ok(is_of_use)
     }
@@ -310,11 +347,13 @@ impl Drop for Sockets {
         inner.is_stopped = true;
         drop(inner);
         self.shared.wake();
-        let Some(thread) = self.thread.take() else {
-            return;
-        };
         // The handler may hold the last handle.
-        if thread.thread().id() != std::thread::current().id() {
+        let own = std::thread::current().id();
+        while let Some(thread) = self.shared.take_thread() {
+            let id = thread.thread().id();
+            if id == own {
+                return;
+            }
             drop(thread.join());
         }
     }

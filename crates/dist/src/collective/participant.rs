@@ -22,6 +22,7 @@ use super::{Action, Call, Collectives, EAGER_BYTES, Key, Limits, Message, head};
 use crate::cluster::Address;
 use crate::ids::{ContextId, TaskHandle};
 use crate::message::{self, Payload};
+use crate::pace::Dispatcher;
 use crate::transport::{Bounds, Caller, Phase, Transport, lost};
 
 mod actions;
@@ -42,6 +43,7 @@ pub(crate) struct Participant {
     tasks: HashMap<Address, ClusterTask>,
     /// The zero of the protocol's clock.
     begin: Instant,
+    dispatcher: Dispatcher,
     inbox: Mutex<Inbox>,
     /// Never locked by whoever holds the inbox.
     state: Mutex<State>,
@@ -152,6 +154,7 @@ impl Participant {
             handles,
             tasks: names,
             begin: host.now(),
+            dispatcher: Dispatcher::new(host.queue(), transport),
             inbox: Mutex::default(),
             state: Mutex::new(State {
                 collectives: Collectives::new(own, Limits::default()),
@@ -173,23 +176,25 @@ impl Participant {
     /// Calls a collective, and returns its result, which is to come.
     pub fn call(&self, call: Call, tensors: Tensors) -> AsyncValue<Tensor> {
         let (result, value) = AsyncValue::pending();
-        self.push_now(Event::Call(Box::new(Called {
+        let settled = self.push_now(Event::Call(Box::new(Called {
             call,
             tensors,
             result,
         })));
+        self.settle(settled);
         value
     }
 
     /// Fails a collective on all members, since the call of this one makes no sense.
     pub fn refuse(&self, key: Key, members: Vec<ClusterTask>, why: Error) -> AsyncValue<Tensor> {
         let (result, value) = AsyncValue::pending();
-        self.push_now(Event::Refused(Box::new(Refused {
+        let settled = self.push_now(Event::Refused(Box::new(Refused {
             key,
             members,
             why,
             result,
         })));
+        self.settle(settled);
         value
     }
 
@@ -198,12 +203,12 @@ impl Participant {
         self.push(Event::Cancelled(key, reason));
     }
 
-    /// Takes a message.
+    /// Takes a message. The work that is returned settles results that have come of it.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is none, or of a task that is none of the context.
-    pub fn arrived(&self, from: &Caller, payload: &Payload) -> Result<(), Error> {
+    pub fn arrived(&self, from: &Caller, payload: &Payload) -> Result<Option<Task>, Error> {
         let address = &from.address;
         let task = self.tasks.get(address).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -235,11 +240,13 @@ impl Participant {
         // Arithmetic on many elements would keep the transport's thread from its sockets.
         let is_short = elements.is_none_or(|elements| elements.len_bytes() <= EAGER_BYTES);
         let event = Event::Arrived(task.clone(), key, message);
-        match is_short {
-            true => self.push_now(event),
-            false => self.push(event),
-        }
-        Ok(())
+        Ok(match is_short {
+            true => self.settling(self.push_now(event)),
+            false => {
+                self.push(event);
+                None
+            }
+        })
     }
 
     /// Takes it that a task is lost.
@@ -276,25 +283,29 @@ impl Participant {
         }
         self.settle(settled);
         if !is_emptied {
-            self.empty();
+            let settled = self.empty();
+            self.settle(settled);
         }
     }
 
     /// Settles results where what waits for them may run.
     fn settle(&self, settled: Settled) {
-        if settled.is_empty() {
-            return;
+        if let Some(work) = self.settling(settled) {
+            work.run();
         }
+    }
+
+    fn settling(&self, settled: Settled) -> Option<Task> {
+        if settled.is_empty() {
+            return None;
+        }
+        let dispatcher = self.dispatcher.clone();
         let settle = move || {
             for (promise, result) in settled {
                 promise.complete(result);
             }
         };
-        let queue = self.host.queue();
-        match queue.is_worker_thread() {
-            true => settle(),
-            false => queue.add_task(Task::new(settle)),
-        }
+        Some(Task::new(move || dispatcher.run(settle)))
     }
 
     fn now(&self) -> Duration {
@@ -315,10 +326,11 @@ impl Participant {
     }
 
     /// Adds an event, and takes events out on this thread, if nobody else does.
-    fn push_now(&self, event: Event) {
+    fn push_now(&self, event: Event) -> Settled {
         self.lock_inbox().events.push_back(event);
-        if !self.begin_to_empty() {
-            self.empty();
+        match self.begin_to_empty() {
+            true => Settled::new(),
+            false => self.empty(),
         }
     }
 
@@ -330,12 +342,15 @@ impl Participant {
         let me = self.me.clone();
         self.host.queue().add_task(Task::new(move || {
             if let Some(me) = me.upgrade() {
-                me.empty();
+                let settled = me.empty();
+                me.settle(settled);
             }
         }));
     }
 
-    fn empty(&self) {
+    /// Takes events out, and returns the results that have come of them.
+    fn empty(&self) -> Settled {
+        let mut settled = Settled::new();
         loop {
             let event = {
                 let mut inbox = self.lock_inbox();
@@ -343,10 +358,10 @@ impl Participant {
                 inbox.is_emptied = event.is_some();
                 event
             };
-            let Some(event) = event else { return };
-            let mut settled = Settled::new();
+            let Some(event) = event else {
+                return settled;
+            };
             self.handle(&mut self.lock(), event, &mut settled);
-            self.settle(settled);
         }
     }
 

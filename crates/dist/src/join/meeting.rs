@@ -34,6 +34,9 @@ struct State {
     lead: Option<(ClusterTask, Address)>,
     /// Those whose leaving is awaited.
     others: Option<BTreeSet<Address>>,
+    /// Those that were told that this task has given up, and how many have not gone since, or have not come.
+    refused: BTreeSet<Address>,
+    n_to_refuse: Option<usize>,
     stopped: Option<Error>,
     told: Option<Promise<Chain>>,
     made: Option<Promise<ContextRef>>,
@@ -81,6 +84,8 @@ impl Meeting {
                 context: None,
                 lead,
                 others: None,
+                refused: BTreeSet::new(),
+                n_to_refuse: None,
                 stopped: None,
                 told: Some(told_promise),
                 made: Some(made_promise),
@@ -125,6 +130,13 @@ impl Meeting {
         self.look_whether_gone();
     }
 
+    /// Refuses so many others, as they ask to join: this task has given up.
+    pub fn give_up(&self, reason: &Error, n_others: usize) {
+        self.lock().n_to_refuse = Some(n_others);
+        self.fail(reason);
+        self.look_whether_gone();
+    }
+
     fn look_whether_told(&self) {
         let mut state = self.lock();
         let is_all = state.tellers.values().all(|(_, caller)| caller.is_some());
@@ -137,7 +149,10 @@ impl Meeting {
 
     fn look_whether_gone(&self) {
         let mut state = self.lock();
-        let is_all = state.others.as_ref().is_some_and(BTreeSet::is_empty);
+        let is_all = match state.n_to_refuse {
+            Some(n_left) => n_left == 0,
+            None => state.others.as_ref().is_some_and(BTreeSet::is_empty),
+        };
         let promise = state.gone.take_if(|_| is_all);
         drop(state);
         if let Some(promise) = promise {
@@ -160,6 +175,17 @@ impl Meeting {
         }
     }
 
+    /// Returns why this task has given up, for somebody who asks to join it.
+    fn refusal(&self, from: &Caller) -> Option<Error> {
+        let mut state = self.lock();
+        let reason = state
+            .stopped
+            .clone()
+            .filter(|_| state.n_to_refuse.is_some())?;
+        state.refused.insert(from.address.clone());
+        Some(reason)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,6 +203,9 @@ impl Watch for Meeting {
             return refused(format!("this task is {own}, and not the lead {lead}"));
         }
         let known = cluster.address(task)?;
+        if let Some(reason) = self.refusal(from) {
+            return Err(reason);
+        }
         if usize::try_from(n_tasks) != Ok(cluster.n_tasks()) {
             let expected = cluster.n_tasks();
             return refused(format!(
@@ -266,6 +295,9 @@ impl Watch for Meeting {
         let mut state = self.lock();
         if let Some(others) = &mut state.others {
             others.remove(&peer.address);
+        }
+        if state.refused.remove(&peer.address) {
+            state.n_to_refuse = state.n_to_refuse.map(|n_left| n_left.saturating_sub(1));
         }
         for (_, told) in state.tellers.values_mut() {
             // Another start of it may tell another address.

@@ -244,6 +244,7 @@ impl Endpoint {
             deadline: time_left.and_then(|left| self.host.now().checked_add(left)),
             cancel: Some(cancel.clone()),
             max_retries: 0,
+            may_wait: false,
         };
         let mut state = self.lock();
         state.running.insert(id, cancel.clone());
@@ -253,11 +254,15 @@ impl Endpoint {
             // Whoever waits for its results is told by the handler.
             cancel.cancel(reason);
         }
+        let mut left = None;
         let reply = match what {
             Asked::Call(request) => handler.call(from, request, bounds),
             Asked::Value(key, payload) => {
                 let taken = handler.value(from, key, payload);
-                AsyncValue::from(taken.map(|()| Reply::Done))
+                AsyncValue::from(taken.map(|work| {
+                    left = work;
+                    Reply::Done
+                }))
             }
         };
         let (endpoint, from) = (Arc::downgrade(self), from.clone());
@@ -278,6 +283,9 @@ impl Endpoint {
             drop(state);
             endpoint.reply(&from, id.number, outcome);
         });
+        if let Some(left) = left {
+            left.run();
+        }
     }
 
     fn reply(&self, to: &Caller, number: u64, outcome: Outcome) {

@@ -38,7 +38,7 @@ use tfrt_wire::socket::{self, Sockets};
 use inbox::Inbox;
 
 use super::pending::{Asked, Outcome, PendingCall, Stops};
-use super::{Bounds, Caller, Cancel, Handler, PeerState, Phase, Transport};
+use super::{Bounds, Caller, Cancel, Handler, HearsRefusals, PeerState, Phase, Transport};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
@@ -110,9 +110,6 @@ struct State {
     unanswered: HashMap<PeerId, Unanswered>,
 }
 
-/// Somebody who hears why connections were refused.
-type HearsRefusals = dyn Fn(&str) + Send + Sync;
-
 /// The bytes of what a client has asked and was not answered yet.
 #[derive(Default)]
 struct Unanswered {
@@ -151,6 +148,7 @@ struct Call {
     deadline: Option<Instant>,
     patient_until: Instant,
     retries: u32,
+    may_wait: bool,
 }
 
 /// A value that is being received.
@@ -287,12 +285,6 @@ impl SocketTransport {
         drop(state);
         listens?;
         Ok(transport)
-    }
-
-    /// Has somebody hear why connections are refused of which it is not known whose they are, such as those with a wrong
-    /// certificate or secret. It is called on a thread of the transport, and should return soon.
-    pub fn on_refused(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
-        self.inner.lock().refused = Some(Arc::new(tell));
     }
 }
 
@@ -535,6 +527,14 @@ impl Transport for SocketTransport {
 
     fn set_quotas(&self, quotas: &Quotas) {
         self.inner.lock().quotas = quotas.clone();
+    }
+
+    fn on_refused(&self, tell: Arc<HearsRefusals>) {
+        self.inner.lock().refused = Some(tell);
+    }
+
+    fn is_own_thread(&self) -> bool {
+        socket::is_reader()
     }
 
     fn close(&self) {

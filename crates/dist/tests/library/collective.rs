@@ -499,6 +499,44 @@ fn any_number_of_members_gives_the_bits_of_one() {
 }
 
 #[test]
+fn the_order_of_the_tree_takes_a_third_more_bytes_than_a_ring_at_most() {
+    let len = 100_000;
+    let leaf: Vec<f32> = vec![1.0; len];
+    let sent = |n: usize, order| {
+        let drawn = Drawn {
+            operation: Operation::AllReduce {
+                function: Function::Sum,
+                leaves: 8,
+                order,
+            },
+            dtype: DType::F32,
+            tensors: vec![leaf.clone(); 8],
+            extents: vec![vec![len]; n],
+            expected: (Vec::new(), Vec::new()),
+        };
+        let mut simulation = Simulation::<f32>::new(n as u64, n, Fault::None);
+        for member in 0..n {
+            let (call, inputs, result) = drawn.call(&key(0), member, n);
+            simulation.call(member, call, inputs, result);
+        }
+        simulation.run();
+        simulation.n_bytes as f64
+    };
+    let ratios = (2..=8).map(|n| {
+        let (tree, ring) = (sent(n, Order::Tree), sent(n, Order::Ring));
+        // Each member of a ring sends each split but one, twice.
+        let least = (2 * (n - 1) * size_of_val(&leaf[..])) as f64;
+        assert!((ring / least - 1.0).abs() < 1e-3, "{n}: {ring} bytes");
+        format!("{n}: {:.2}", tree / ring)
+    });
+    let ratios: Vec<String> = ratios.collect();
+    let expected = [
+        "2: 1.00", "3: 1.33", "4: 1.00", "5: 1.10", "6: 1.00", "7: 1.00", "8: 1.00",
+    ];
+    assert_eq!(ratios, expected);
+}
+
+#[test]
 fn many_members_halve_to_the_bits_of_the_tree() {
     let mut random = Random::new(11);
     for (n, leaves) in [(17, 17), (24, 48), (32, 32)] {

@@ -178,6 +178,30 @@ fn a_lead_names_who_is_missing_and_a_task_hears_that_it_has_given_up() {
 }
 
 #[test]
+fn a_lead_that_gives_up_before_it_has_met_the_others_tells_them_why() {
+    let bed = Bed::new();
+    let cluster = cluster(3);
+    let begin = std::time::Instant::now();
+    let told = thread::scope(|scope| {
+        let others = [1, 2].map(|number: u16| {
+            let (bed, cluster) = (&bed, &cluster);
+            scope.spawn(move || {
+                let joining = bed.joining(number + 1, &options(cluster, number, LONG));
+                joining.join().map(drop)
+            })
+        });
+        let lead = bed.joining(1, &options(&cluster, 0, LONG));
+        let reason = Error::failed_precondition("the program does not parse");
+        lead.give_up(&reason, LONG);
+        others.map(|other| other.join().unwrap().unwrap_err())
+    });
+    for error in told {
+        assert_eq!(error.message(), "the program does not parse");
+    }
+    assert!(begin.elapsed() < LONG / 2);
+}
+
+#[test]
 fn waiting_for_others_is_stopped_with_a_reason() {
     let bed = Bed::new();
     let joining = bed.joining(2, &JoinOptions::default());

@@ -339,6 +339,7 @@ fn a_policy_that_makes_no_sense_is_refused_when_its_file_is_read() {
 
 #[cfg(feature = "tls")]
 mod certificates {
+    use tfrt_dist::conformance::{self, Network};
     use tfrt_dist::context::ContextConfig;
     use tfrt_dist::security::Role;
 
@@ -387,6 +388,76 @@ mod certificates {
     impl Drop for Bed {
         fn drop(&mut self) {
             drop(std::fs::remove_dir_all(&self.folder));
+        }
+    }
+
+    /// Sockets with certificates as a network under test. Its tasks are `/job:test/task:0`, `/job:test/task:1` and so on.
+    struct Certified {
+        network: SocketNetwork,
+        folder: PathBuf,
+        authority: Authority,
+        addresses: Mutex<Vec<Address>>,
+    }
+
+    impl Certified {
+        fn new(network: SocketNetwork, name: &str) -> Certified {
+            let folder = folder(name);
+            let authority = Authority::new("cluster");
+            std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
+            Certified {
+                network,
+                folder,
+                authority,
+                addresses: Mutex::default(),
+            }
+        }
+
+        fn at(&self, host: &HostContext, address: &Address, number: usize) -> Arc<dyn Transport> {
+            let card = self
+                .authority
+                .card(&params(&format!("/job/test/task/{number}")));
+            std::fs::write(self.folder.join("task.pem"), card.cert).unwrap();
+            std::fs::write(self.folder.join("task.key"), card.key).unwrap();
+            let files = "[tls]\nca = \"ca.pem\"\ncert = \"task.pem\"\nkey = \"task.key\"\n";
+            let cluster =
+                Cluster::from_toml(&format!("{files}[jobs.test]\n{number} = \"{address}\"\n"));
+            let task = task::parse(&format!("/job:test/task:{number}")).unwrap();
+            let access = Access::of_cluster(&cluster.unwrap(), &task, &self.folder).unwrap();
+            Arc::new(SocketTransport::listen_with(host, address, None, &access).unwrap())
+        }
+    }
+
+    impl Network for Certified {
+        fn listen(&self, host: &HostContext) -> Arc<dyn Transport> {
+            let mut addresses = self.addresses.lock().unwrap();
+            let transport = self.at(host, &self.network.address(), addresses.len());
+            addresses.push(transport.address().clone());
+            transport
+        }
+
+        fn restart(
+            &self,
+            transport: &dyn Transport,
+            host: &HostContext,
+        ) -> Option<Arc<dyn Transport>> {
+            transport.close();
+            let addresses = self.addresses.lock().unwrap();
+            let address = transport.address();
+            let number = addresses.iter().position(|known| known == address)?;
+            Some(self.at(host, address, number))
+        }
+    }
+
+    impl Drop for Certified {
+        fn drop(&mut self) {
+            drop(std::fs::remove_dir_all(&self.folder));
+        }
+    }
+
+    #[test]
+    fn sockets_with_certificates_keep_the_promises() {
+        for network in [SocketNetwork::Unix, SocketNetwork::Tcp] {
+            conformance::suite(&|| Box::new(Certified::new(network, "conformance")));
         }
     }
 
@@ -443,7 +514,9 @@ mod certificates {
         let peer = TaskHandle::draw();
         let (tell, told) = channel();
         let tell = Mutex::new(tell);
-        two.on_refused(move |why| drop(tell.lock().unwrap().send(why.to_owned())));
+        two.on_refused(Arc::new(move |why: &str| {
+            drop(tell.lock().unwrap().send(why.to_owned()))
+        }));
         // Who is dialled has another certificate than that of the task that is meant.
         one.introduce(peer, &worker(2), two.address());
         let error = ask(&bed.host, &*one, peer, Request::GetDevices).unwrap_err();

@@ -13,6 +13,7 @@ mod sockets {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
+    use tfrt_async::queue::Task;
     use tfrt_async::{AsyncValue, ClusterTask, Error, ErrorCode};
     use tfrt_dist::cluster::Address;
     use tfrt_dist::conformance::{self, Network};
@@ -70,10 +71,10 @@ mod sockets {
             AsyncValue::from_error(error.with_task(task))
         }
 
-        fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<(), Error> {
+        fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<Option<Task>, Error> {
             let sender = self.0.lock().expect("nobody panics with it");
             sender.send((key, value)).expect("the test waits");
-            Ok(())
+            Ok(None)
         }
 
         fn lost(&self, _: &Caller, _: &Error) {}

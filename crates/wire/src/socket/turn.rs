@@ -1,12 +1,13 @@
-//! The loop of the thread that waits for sockets: a turn takes what has come, writes what can be written, dials, closes,
+//! The loop of the thread that reads: a turn takes what has come, writes what can be written, dials, closes,
 //! and hands over what has happened.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::io::{IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown, sockopt};
 use tfrt_async::Error;
 
+use super::readers::{Happened, Next, Readers};
 use super::{Address, Handler, open, random};
 use crate::endpoint::{ConnectionId, Endpoint, PeerId};
 use crate::payload::Outgoing;
@@ -34,6 +36,9 @@ const OWN_BYTES: usize = 1 << 20;
 /// The most frames, and about the most slices, that are written together.
 const MAX_FRAMES: usize = 16;
 
+/// The time for which what is in no hurry waits for company.
+const UNHURRIED: Duration = Duration::from_millis(1);
+
 /// The time for which a connection that is closed may still read what was said last.
 const LINGER: Duration = Duration::from_millis(500);
 
@@ -49,6 +54,9 @@ pub struct Shared {
     pub epoll: OwnedFd,
     pub wake: OwnedFd,
     pub handler: Arc<dyn Handler>,
+    pub readers: Readers,
+    /// The threads that have not ended.
+    pub threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Everything that is locked together.
@@ -63,6 +71,9 @@ pub struct Inner {
     /// Connections that the thread is to look at: they are broken, or to be closed.
     later: BTreeSet<ConnectionId>,
     broken: HashMap<ConnectionId, String>,
+    /// Connections with something to write that is in no hurry, and when it is written.
+    unhurried: BTreeSet<ConnectionId>,
+    unhurried_due: Option<Instant>,
     /// Connections that can't go on, whose peers are to read why.
     failed: HashMap<ConnectionId, String>,
     #[cfg(feature = "tls")]
@@ -121,6 +132,8 @@ impl Inner {
             n_lingering: 0,
             later: BTreeSet::new(),
             broken: HashMap::new(),
+            unhurried: BTreeSet::new(),
+            unhurried_due: None,
             failed: HashMap::new(),
             #[cfg(feature = "tls")]
             tls: None,
@@ -128,6 +141,18 @@ impl Inner {
             scratch: Vec::new(),
             sleeps_until: None,
             is_asleep: false,
+        }
+    }
+
+    /// Removes the files of Unix sockets that listened.
+    fn remove_paths(&mut self) {
+        for thing in std::mem::take(&mut self.things).into_values() {
+            if let Thing::Listener {
+                path: Some(path), ..
+            } = thing
+            {
+                let _ = rustix::fs::unlink(path);
+            }
         }
     }
 
@@ -397,8 +422,25 @@ impl Inner {
         }
     }
 
+    /// Leaves what has changed to be written soon, together with what comes until then.
+    pub fn write_later(&mut self, now: Instant) {
+        self.unhurried.extend(self.endpoint.take_changed());
+        self.unhurried_due.get_or_insert(now + UNHURRIED);
+    }
+
+    /// Returns when something is to be done.
+    fn next_deadline(&self) -> Option<Instant> {
+        let due = self.endpoint.next_deadline();
+        due.into_iter().chain(self.unhurried_due).min()
+    }
+
     /// Writes what has changed.
     fn flush(&mut self, epoll: &OwnedFd, now: Instant, most: usize) {
+        if self.unhurried_due.take_if(|due| *due <= now).is_some() {
+            for id in std::mem::take(&mut self.unhurried) {
+                self.write(epoll, id, now, most);
+            }
+        }
         for id in self.endpoint.take_changed() {
             self.write(epoll, id, now, most);
             if self.endpoint.is_closing(id) {
@@ -556,12 +598,49 @@ fn advance(frames: &mut VecDeque<Outgoing>, written: &mut usize, n: usize) {
 }
 
 impl Shared {
+    /// Starts a thread that reads by this number, or stands by.
+    ///
+    /// # Errors
+    ///
+    /// The system's if it refuses a thread.
+    pub fn start_thread(self: &Arc<Self>, reader: Option<u64>) -> io::Result<()> {
+        let shared = self.clone();
+        let builder = std::thread::Builder::new().name("tfrt-wire".to_owned());
+        let mut threads = self.threads();
+        threads.push(builder.spawn(move || shared.live(reader))?);
+        Ok(())
+    }
+
+    fn live(self: &Arc<Self>, reader: Option<u64>) {
+        Readers::enter();
+        let reader = reader.or_else(|| {
+            let reader = self.readers.stand_by()?;
+            // If the system refuses it, calls that last delay others.
+            drop(self.start_thread(None));
+            Some(reader)
+        });
+        if let Some(reader) = reader {
+            self.run(reader);
+        }
+        let own = std::thread::current().id();
+        self.threads().retain(|thread| thread.thread().id() != own);
+    }
+
+    /// Takes a thread that has not ended.
+    pub fn take_thread(&self) -> Option<JoinHandle<()>> {
+        self.threads().pop()
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes what a call has changed, and wakes the thread if there is more for it to do.
     pub fn flushed(&self, mut inner: MutexGuard<'_, Inner>) {
         let now = Instant::now();
         inner.flush(&self.epoll, now, OWN_BYTES);
         let is_sooner = || {
-            let next = inner.endpoint.next_deadline();
+            let next = inner.next_deadline();
             next.is_some_and(|next| inner.sleeps_until.is_none_or(|until| next < until))
         };
         let has_more =
@@ -579,10 +658,15 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// Waits for sockets until the endpoint is dropped.
-    pub fn run(&self) {
+    /// Waits for sockets, and hands over what happens, until the endpoint is dropped, or another thread reads in the place
+    /// of this one, which has this number.
+    pub fn run(&self, reader: u64) {
         let mut ready = Vec::with_capacity(256);
         loop {
+            // Of a reader in whose place this one reads, some may be left.
+            if self.hand_over(reader).is_none() {
+                return;
+            }
             let mut inner = self.lock();
             let now = Instant::now();
             for event in ready.drain(..) {
@@ -597,34 +681,23 @@ impl Shared {
             }
             let timeout = self.turn(&mut inner, now);
             if inner.is_stopped {
-                for thing in std::mem::take(&mut inner.things).into_values() {
-                    if let Thing::Listener {
-                        path: Some(path), ..
-                    } = thing
-                    {
-                        let _ = rustix::fs::unlink(path);
-                    }
-                }
+                inner.remove_paths();
+                self.readers.stop();
                 return;
             }
             let events = inner.endpoint.take_events();
             let refusals = inner.endpoint.take_refusals();
             let has_events = !events.is_empty() || !refusals.is_empty();
             inner.is_asleep = !has_events;
-            drop(inner);
-            for why in refusals {
-                let call = AssertUnwindSafe(|| self.handler.refused(&why));
-                drop(catch_unwind(call));
-            }
-            for (peer, event) in events {
-                // A panic is that event's, and told by the panic hook; others wait for theirs.
-                let call = AssertUnwindSafe(|| self.handler.event(peer, event));
-                drop(catch_unwind(call));
-            }
             if has_events {
-                // The handler may have changed when to wake.
+                let refusals = refusals.into_iter().map(Happened::Refused);
+                let events = events.into_iter();
+                let events = events.map(|(peer, event)| Happened::Event(peer, event));
+                self.readers.add(refusals.chain(events));
+                // The handler may change when to wake.
                 continue;
             }
+            drop(inner);
             let timeout = timeout.map(|timeout| Timespec {
                 tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
                 tv_nsec: timeout.subsec_nanos().into(),
@@ -633,8 +706,25 @@ impl Shared {
             match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 // A descriptor of our own that can't be waited for: nothing can be done any more.
-                Err(_) => return,
+                Err(_) => return self.readers.stop(),
             }
+        }
+    }
+
+    /// Hands over what has happened; `None` if another thread does by now.
+    fn hand_over(&self, reader: u64) -> Option<()> {
+        loop {
+            let happened = match self.readers.next(reader) {
+                Next::One(happened) => happened,
+                Next::Nothing => return Some(()),
+                Next::Displaced => return None,
+            };
+            // A panic is that event's, and told by the panic hook; others wait for theirs.
+            let call = AssertUnwindSafe(|| match happened {
+                Happened::Event(peer, event) => self.handler.event(peer, event),
+                Happened::Refused(why) => self.handler.refused(&why),
+            });
+            drop(catch_unwind(call));
         }
     }
 
@@ -649,11 +739,7 @@ impl Shared {
         inner.flush(&self.epoll, now, TURN_BYTES);
         inner.close(&self.epoll, now);
         let expires = inner.expire(&self.epoll, now);
-        let next = inner.endpoint.next_deadline();
-        let next = match (expires, next) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let next = expires.into_iter().chain(inner.next_deadline()).min();
         inner.sleeps_until = next;
         next.map(|next| next.saturating_duration_since(Instant::now()))
     }

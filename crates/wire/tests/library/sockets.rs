@@ -58,12 +58,10 @@ impl Default for Options {
 fn task(name: &str, options: Options) -> Task {
     let secret = options.secret.map(Secret::new);
     let config = Config {
-        name: name.to_owned(),
-        incarnation: new_incarnation().expect("there are random numbers"),
         secret: secret.transpose().expect("it is long enough"),
-        has_certificates: false,
         accepts_unknown: options.accepts_unknown,
         limits: options.limits,
+        ..config(name)
     };
     let (sender, events) = channel();
     let sender = Mutex::new(sender);
@@ -74,6 +72,18 @@ fn task(name: &str, options: Options) -> Task {
     let sockets = Sockets::start(config, Arc::new(Memory), Arc::new(handler));
     let sockets = Arc::new(sockets.expect("the system has room"));
     Task { sockets, events }
+}
+
+/// Returns the description of a task without a secret.
+fn config(name: &str) -> Config {
+    Config {
+        name: name.to_owned(),
+        incarnation: new_incarnation().expect("there are random numbers"),
+        secret: None,
+        has_certificates: false,
+        accepts_unknown: true,
+        limits: Limits::default(),
+    }
 }
 
 impl Task {
@@ -407,6 +417,44 @@ fn a_task_whose_address_refuses_has_ended_without_a_word() {
 }
 
 #[test]
+fn calls_of_a_handler_that_last_hold_up_no_others() {
+    // Each call waits for the next one, which other threads therefore make; the order is that of the requests.
+    let (sender, begun) = channel();
+    let (release, released) = channel::<()>();
+    let (sender, released) = (Mutex::new(sender), Mutex::new(released));
+    let handler = move |_, event| {
+        if let Event::Request { context, .. } = event {
+            let sender = sender.lock().expect("nobody panics with it").clone();
+            sender.send(context).expect("the test waits for it");
+            if context < 4 {
+                let released = released.lock().expect("nobody panics with it");
+                drop(released.recv_timeout(PATIENCE));
+            }
+        }
+    };
+    let server = Sockets::start(config("/job:w/task:1"), Arc::new(Memory), Arc::new(handler));
+    let server = server.expect("the system has room");
+    let address = server.listen(&tcp()).expect("it listens");
+    let one = task("/job:w/task:0", Options::default());
+    let peer = one.sockets.add_peer("/job:w/task:1", Some(address));
+    let peer = peer.expect("it is new");
+    for context in 0..=4 {
+        let asked = one.sockets.request(peer, context, Vec::new());
+        asked.expect("it is taken");
+    }
+    for context in 0..=4 {
+        assert_eq!(begun.recv_timeout(PATIENCE), Ok(context));
+    }
+    for _ in 0..4 {
+        release.send(()).expect("the calls wait for it");
+    }
+    // Those threads end with their calls, and it is answered on.
+    let asked = one.sockets.request(peer, 5, Vec::new());
+    asked.expect("it is taken");
+    assert_eq!(begun.recv_timeout(PATIENCE), Ok(5));
+}
+
+#[test]
 fn a_handler_that_panics_costs_its_event_alone() {
     let (sender, states) = channel();
     let sender = Mutex::new(sender);
@@ -418,15 +466,7 @@ fn a_handler_that_panics_costs_its_event_alone() {
         }
         _ => {}
     };
-    let config = Config {
-        name: "/job:w/task:1".to_owned(),
-        incarnation: new_incarnation().expect("there are random numbers"),
-        secret: None,
-        has_certificates: false,
-        accepts_unknown: true,
-        limits: Limits::default(),
-    };
-    let server = Sockets::start(config, Arc::new(Memory), Arc::new(handler));
+    let server = Sockets::start(config("/job:w/task:1"), Arc::new(Memory), Arc::new(handler));
     let server = server.expect("the system has room");
     let address = server.listen(&tcp()).expect("it listens");
     let one = task("/job:w/task:0", Options::default());

@@ -14,10 +14,17 @@ impl Participant {
         let is_done = |action: &Action<Elements>| matches!(action, Action::Done);
         let done = actions.iter().filter(|(_, action)| is_done(action));
         let done: BTreeSet<Key> = done.map(|(key, _)| key.clone()).collect();
+        // Of several messages to a member, all but the last wait for it.
+        let mut last = BTreeMap::new();
+        for (index, (_, action)) in actions.iter().enumerate() {
+            if let Action::Send { to, .. } = action {
+                last.insert(to.to_string(), index);
+            }
+        }
         // One copy of what all are sent.
         let mut copy = None;
         let mut broken = Vec::new();
-        for (key, action) in actions {
+        for (index, (key, action)) in actions.into_iter().enumerate() {
             match action {
                 Action::Send { to, message } => {
                     let live = state.live.get(&key);
@@ -28,7 +35,8 @@ impl Participant {
                                 live.n_lent += 1;
                                 key
                             });
-                            self.send(to, payload, lender);
+                            let may_wait = last.get(&to.to_string()) != Some(&index);
+                            self.send(to, payload, lender, may_wait);
                         }
                         Ok(None) => (),
                         Err(error) => broken.extend(note_broken(state, key, error)),
@@ -53,8 +61,8 @@ impl Participant {
         }
     }
 
-    /// Sends a message; `lender` is the collective whose elements are lent with it.
-    fn send(&self, to: ClusterTask, payload: Payload, lender: Option<Key>) {
+    /// Sends a message; `lender` is the collective whose elements are lent with it. One that may wait goes with the next.
+    fn send(&self, to: ClusterTask, payload: Payload, lender: Option<Key>, may_wait: bool) {
         let Some(handle) = self.handles.get(&to.to_string()) else {
             if let Some(lender) = lender {
                 self.push(Event::Returned(lender));
@@ -65,10 +73,12 @@ impl Participant {
             context: self.context,
             name: NAME.to_owned(),
         };
-        // Nothing bounds it but the loss of the peer: that a call has failed is told, too.
-        let sent = self
-            .transport
-            .send(*handle, key, payload, Bounds::default());
+        // Nothing ends it but the loss of the peer: that a call has failed is told, too.
+        let bounds = Bounds {
+            may_wait,
+            ..Bounds::default()
+        };
+        let sent = self.transport.send(*handle, key, payload, bounds);
         let me = self.me.clone();
         sent.when_settled(move |sent| {
             let Some(me) = me.upgrade() else { return };

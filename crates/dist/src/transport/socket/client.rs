@@ -47,6 +47,7 @@ impl Inner {
             deadline: bounds.deadline,
             patient_until: Instant::now() + PATIENCE,
             retries: bounds.max_retries,
+            may_wait: bounds.may_wait,
         };
         let number = state.n_calls;
         state.n_calls += 1;
@@ -316,7 +317,11 @@ impl State {
                 "expected a {name} of at most {MAX_MESSAGE_BYTES} bytes, found {found}"
             )));
         }
-        let id = client.request(link, context, vec![bytes(said)])?;
+        let body = vec![bytes(said)];
+        let id = match call.may_wait {
+            true => client.request_later(link, context, body)?,
+            false => client.request(link, context, body)?,
+        };
         call.pending.was_sent = true;
         let peer = call.pending.peer;
         self.requests.insert((link, id), number);

@@ -201,6 +201,11 @@ pub fn write_answer(answer: &Result<Reply, Error>) -> Vec<u8> {
             to.u8(5);
             to.nanoseconds(probed.round_trip);
             to.nanoseconds(probed.sending);
+            to.u64(probed.clock_offset_ns.cast_unsigned());
+        }
+        Ok(Reply::Clock(nanoseconds)) => {
+            to.u8(6);
+            to.u64(*nanoseconds);
         }
     }
     to.0
@@ -324,6 +329,7 @@ impl Writer {
                 self.u64(context.0);
                 self.all(objects, Writer::object);
             }
+            Request::ReadClock => self.u8(11),
             Request::Join { task, n_tasks } => {
                 self.u8(9);
                 self.task(task);
@@ -482,7 +488,8 @@ impl Reader<'_> {
                 to: self.task()?,
                 n_bytes: self.u64()?,
             },
-            other => return Err(self.wrong(&format!("a request below 11, found {other}"))),
+            11 => Request::ReadClock,
+            other => return Err(self.wrong(&format!("a request below 12, found {other}"))),
         })
     }
 
@@ -504,8 +511,10 @@ impl Reader<'_> {
             5 => Reply::Probed(Probed {
                 round_trip: Duration::from_nanos(self.u64()?),
                 sending: Duration::from_nanos(self.u64()?),
+                clock_offset_ns: self.u64()?.cast_signed(),
             }),
-            other => return Err(self.wrong(&format!("a reply below 6, found {other}"))),
+            6 => Reply::Clock(self.u64()?),
+            other => return Err(self.wrong(&format!("a reply below 7, found {other}"))),
         })
     }
 }
@@ -529,6 +538,7 @@ mod tests {
         let addresses = vec![Address::Unix("/run/a".to_owned())];
         let requests = vec![
             Request::GetDevices,
+            Request::ReadClock,
             Request::CreateContext(Box::new(CreateContext {
                 context,
                 cluster: Cluster::of_job("w", addresses).unwrap(),
@@ -632,7 +642,9 @@ mod tests {
             Ok(Reply::Probed(Probed {
                 round_trip: Duration::from_micros(30),
                 sending: Duration::from_millis(1),
+                clock_offset_ns: -5,
             })),
+            Ok(Reply::Clock(1 << 60)),
             Err(Error::unavailable("y")),
         ];
         answers.iter().map(write_answer).collect()

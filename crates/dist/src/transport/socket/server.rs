@@ -16,6 +16,13 @@ use crate::ids::Incarnation;
 use crate::message::{Payload, Reply};
 use crate::transport::{Bounds, Caller, Cancel, Handler};
 
+/// Whether somebody waits for an answer.
+#[derive(Clone, Copy)]
+enum Hurry {
+    Now,
+    Later,
+}
+
 impl Inner {
     /// Hears what has happened where this task is asked.
     pub(super) fn told_as_server(self: &Arc<Self>, peer: PeerId, event: Event) {
@@ -179,13 +186,18 @@ impl Inner {
                     deadline: time_left.and_then(|left| self.host.now().checked_add(left)),
                     cancel: Some(cancel),
                     max_retries: 0,
+                    may_wait: false,
                 };
-                self.put(Work::Call {
+                let work = Work::Call {
                     from,
                     ticket: Ticket { peer, number, call },
                     request: Box::new(request),
                     bounds,
-                });
+                };
+                match self.handler_here(&work) {
+                    Some(handler) => drop(self.work(work, &handler, Hurry::Now)),
+                    None => self.put(work),
+                }
             }
             Said::Value {
                 number,
@@ -300,11 +312,15 @@ impl Inner {
         }
         let quick = handler.and_then(|handler| Some((self.take_quick(&handler)?, handler)));
         drop(state);
+        let mut left = None;
         if let Some((work, handler)) = quick {
-            self.work(work, &handler);
+            left = self.work(work, &handler, Hurry::Later);
             self.inbox().is_emptied = false;
         }
         self.begin_to_empty();
+        if let Some(left) = left {
+            left.run();
+        }
     }
 
     /// Takes the only work that waits, if it is a value that may be handed over on this thread; others then wait until
@@ -317,11 +333,24 @@ impl Inner {
         let Some(Work::Value { key, payload, .. }) = inbox.only() else {
             return None;
         };
-        if !handler.is_quick(key, payload.len_bytes()) {
+        if !handler.is_quick(key, payload) {
             return None;
         }
         inbox.is_emptied = true;
         inbox.pop()
+    }
+
+    /// Returns the handler of a request that is to be answered on this thread: one that is mostly short, if nothing waits
+    /// that came before it.
+    fn handler_here(&self, work: &Work) -> Option<Arc<dyn Handler>> {
+        let Work::Call { request, .. } = work else {
+            return None;
+        };
+        let inbox = self.inbox();
+        let waits = inbox.is_emptied || !inbox.is_empty();
+        drop(inbox);
+        let handler = self.lock().handler.clone().filter(|_| !waits)?;
+        handler.is_short(request).then_some(handler)
     }
 
     fn put(self: &Arc<Self>, work: Work) {
@@ -353,21 +382,36 @@ impl Inner {
                 return;
             };
             drop(inbox);
-            self.work(work, &handler);
+            if let Some(left) = self.work(work, &handler, Hurry::Now) {
+                left.run();
+            }
         }
     }
 
-    fn work(self: &Arc<Self>, work: Work, handler: &Arc<dyn Handler>) {
+    /// Hands over work. Returns what is to be run when other work may be.
+    fn work(
+        self: &Arc<Self>,
+        work: Work,
+        handler: &Arc<dyn Handler>,
+        hurry: Hurry,
+    ) -> Option<Task> {
         match work {
-            Work::Cancel(_, cancel, reason) => cancel.cancel(reason),
+            Work::Cancel(_, cancel, reason) => {
+                cancel.cancel(reason);
+                None
+            }
             Work::Value {
                 from,
                 ticket,
                 key,
                 payload,
             } => {
-                let taken = handler.value(&from, key, payload);
-                self.reply(ticket.peer, ticket.call, &taken.map(|()| Reply::Done));
+                let (answer, left) = match handler.value(&from, key, payload) {
+                    Ok(left) => (Ok(Reply::Done), left),
+                    Err(error) => (Err(error), None),
+                };
+                self.reply_in(hurry, ticket.peer, ticket.call, &answer);
+                left
             }
             Work::Call {
                 from,
@@ -388,6 +432,7 @@ impl Inner {
                     };
                     inner.answer(ticket, &outcome);
                 });
+                None
             }
         }
     }
@@ -408,6 +453,10 @@ impl Inner {
     }
 
     fn reply(&self, peer: PeerId, call: CallId, outcome: &Outcome) {
+        self.reply_in(Hurry::Now, peer, call, outcome);
+    }
+
+    fn reply_in(&self, hurry: Hurry, peer: PeerId, call: CallId, outcome: &Outcome) {
         let answer = vec![bytes(codec::write_answer(outcome))];
         let mut state = self.lock();
         if let Some(own) = state.unanswered.get_mut(&peer) {
@@ -417,7 +466,11 @@ impl Inner {
             }
         }
         let Some(server) = &state.server else { return };
-        if let Err(error) = server.reply(peer, call, Ok(answer)) {
+        let replied = match hurry {
+            Hurry::Now => server.reply(peer, call, Ok(answer)),
+            Hurry::Later => server.reply_later(peer, call, Ok(answer)),
+        };
+        if let Err(error) = replied {
             // It is too long.
             let short = codec::write_answer(&Err(error));
             drop(server.reply(peer, call, Ok(vec![bytes(short)])));

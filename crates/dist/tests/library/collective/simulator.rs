@@ -97,6 +97,8 @@ pub struct Simulation<T: Real> {
     fault: Fault,
     pub is_dead: Vec<bool>,
     n_sent: Vec<usize>,
+    /// How many bytes of elements members have sent.
+    pub n_bytes: usize,
     /// When the last message of a pair arrives, where pairs keep their order.
     last: BTreeMap<(usize, usize), Duration>,
     alarms: BTreeSet<(usize, Duration)>,
@@ -123,6 +125,7 @@ impl<T: Real> Simulation<T> {
             fault,
             is_dead: vec![false; n],
             n_sent: vec![0; n],
+            n_bytes: 0,
             last: BTreeMap::new(),
             alarms: BTreeSet::new(),
             keeps_order,
@@ -340,6 +343,9 @@ impl<T: Real> Simulation<T> {
         lent: &[Span],
     ) {
         self.n_sent[from] += 1;
+        if let Message::Piece { data, .. } = &message {
+            self.n_bytes += size_of_val(data.as_slice());
+        }
         // The time in which members have to ask each other is short.
         if self.fault == Fault::Cancel(from) && matches!(message, Message::Confirm) {
             let at = self.now + Duration::from_micros(self.random.below(1_000) as u64);
