@@ -35,7 +35,10 @@ pub fn import(bytes: &[u8]) {
         Err(diagnostics) => look_at(&diagnostics),
     }
     saved_model(bytes);
-    for format in FRONT_ENDS.iter().filter(|format| format.name == "StableHLO") {
+    for format in FRONT_ENDS
+        .iter()
+        .filter(|format| format.name == "StableHLO")
+    {
         in_format(format, bytes);
     }
     let kinds = [

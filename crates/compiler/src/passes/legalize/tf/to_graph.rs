@@ -15,7 +15,7 @@ use crate::legalize::Context;
 use crate::passes::graph::layout::images::{FIRST, LAST, permuted};
 use crate::passes::graph::pointwise::{self, Operands};
 use crate::passes::graph::rewrite::{Rewrite, list, remove_unused, stated};
-use crate::passes::graph::{TF, fold, graphs, infer, node};
+use crate::passes::graph::{fold, graphs, infer, is_library, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, PassFn};
 
@@ -135,7 +135,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
         "tf.AvgPool" => pool(rewrite, images, op, "mean"),
         "concat" => concat(rewrite, images, op),
         "reduce" if images.contains_key(&x) => whole_mean(rewrite, images, op),
-        _ if name.starts_with(TF) => None,
+        _ if is_library(name) => None,
         _ => match pointwise::of_name(&name)?.operands {
             Operands::One if images.contains_key(&x) => {
                 let mut operands = vec![images[&x]];
