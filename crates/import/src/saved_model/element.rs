@@ -93,7 +93,7 @@ pub(super) fn dense(proto: &TensorProto) -> Result<Attribute, Problem> {
         proto.content.to_vec()
     };
     let n_given = bytes.len() / size;
-    if n_given > count || bytes.len() % size != 0 {
+    if n_given > count || !bytes.len().is_multiple_of(size) {
         let found = bytes.len();
         let message = format!("has {found} bytes of elements, expected {}", count * size);
         return Err(Problem::new(codes::MODEL_TENSOR, message));

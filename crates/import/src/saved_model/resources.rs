@@ -29,7 +29,7 @@ pub(super) struct Resources<'m> {
     bundle: Option<Bundle>,
     /// The keys of variables in the checkpoint, by their nodes.
     keys: HashMap<&'m str, &'m str>,
-    /// What fills a table, by its node.
+    /// The sources of tables, by their nodes.
     tables: HashMap<&'m str, TableSource<'m>>,
     /// The files that constants stand for, by their nodes.
     files: HashMap<&'m str, &'m str>,

@@ -11,6 +11,7 @@ use crate::pipeline::Pipeline;
 
 const TOY: Legalize = Legalize {
     dialect: "toy",
+    unread: &[],
     names: &[
         Name::new("Plus", "add"),
         Name::new("Total", "reduce").attrs(&[

@@ -162,3 +162,6 @@ fn whole(dense: &DenseAttribute) -> DenseAttribute {
         splat: false,
     }
 }
+
+#[cfg(test)]
+mod tests;

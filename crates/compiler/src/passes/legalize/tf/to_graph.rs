@@ -262,13 +262,43 @@ fn convolution(
             .result(Type::tensor(extents.to_vec(), element));
         turned = rewrite.add(state, op);
     }
-    let image = first(rewrite, images, x, op);
+    let mut windows = windows;
+    let mut source = x;
+    if let Padding::Explicit([0, 0, 0, 0]) = windows.pads
+        && let Some((inner, pads)) = padded(rewrite.module, x)
+    {
+        source = inner;
+        windows.pads = Padding::Explicit(pads);
+    }
+    let image = first(rewrite, images, source, op);
     let state = OpState::new("graph.conv")
         .operands([image, turned])
         .attribute("groups", Attribute::integer(groups, Type::I64))
         .attribute("kernel_shape", list(&[height, width]));
     finish(rewrite, images, op, windows.state(state));
     Some(())
+}
+
+/// Returns the image that zeros were put around to make a value, and how many in front of height and width, and behind.
+fn padded(module: &Module, value: ValueId) -> Option<(ValueId, [i64; 4])> {
+    let op = module.defining_op(value)?;
+    let is_constant = ["", "constant"].contains(&node::text(module, op, "mode"));
+    if node::name(module, op) != "pad" || !is_constant {
+        return None;
+    }
+    let is_zero = match node::operand(module, op, 2) {
+        None => true,
+        Some(with) => node::constant_number(module, with) == Some(0.0),
+    };
+    let pads = node::constant_ints(module, node::operand(module, op, 1)?)?;
+    match pads[..] {
+        [0, top, left, 0, 0, bottom, right, 0]
+            if is_zero && [top, left, bottom, right].iter().all(|pad| *pad >= 0) =>
+        {
+            Some((node::operand(module, op, 0)?, [top, left, bottom, right]))
+        }
+        _ => None,
+    }
 }
 
 fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, kind: &str) -> Option<()> {
