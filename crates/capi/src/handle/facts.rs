@@ -34,11 +34,16 @@ impl Facts {
         let Some(words) = words else {
             return self.hide();
         };
-        for (place, word) in self.0.iter().zip(words).skip(1) {
-            place.store(word, Ordering::Relaxed);
-        }
+        let Facts([head, a, b, c, d, e]) = self;
+        let [fact, ..] = words;
+        // One by one: a loop is not taken apart.
+        a.store(words[1], Ordering::Relaxed);
+        b.store(words[2], Ordering::Relaxed);
+        c.store(words[3], Ordering::Relaxed);
+        d.store(words[4], Ordering::Relaxed);
+        e.store(words[5], Ordering::Relaxed);
         // Ordering: the release pairs with the acquire in `of`.
-        self.0[0].store(first(kind, words[0]), Ordering::Release);
+        head.store(first(kind, fact), Ordering::Release);
     }
 
     /// Says nothing, until the facts are [set](Self::set).

@@ -27,30 +27,30 @@ const UNTOLD: u8 = u8::MAX;
 /// Puts the facts of a tensor together.
 #[inline(always)]
 pub(super) fn words(tensor: &Tensor) -> Words {
-    let shape = packed(&tensor.shape).unwrap_or(UNTOLD.into());
+    let [shape, more] = packed(&tensor.shape).unwrap_or([UNTOLD.into(), 0]);
     [
         u64::from(tensor.code.cast_unsigned()),
-        shape as u64,
-        (shape >> 64) as u64,
+        shape,
+        more,
         tensor.n_elements() as u64,
         tensor.memory().expose() as u64,
         tensor.len_bytes() as u64,
     ]
 }
 
-/// Returns rank and extents side by side, if they are few and small, as nearly always.
+/// Returns rank and extents side by side, in two words, if they are few and small, as nearly always.
 #[inline(always)]
-fn packed(shape: &TensorShape) -> Option<u128> {
+fn packed(shape: &TensorShape) -> Option<[u64; 2]> {
     let rank = shape.rank();
-    if rank > MAX_TOLD {
-        return None;
+    let mut parts = [0_u16; MAX_TOLD + 1];
+    let (first, extents) = parts.split_first_mut()?;
+    *first = u16::try_from(rank).ok()?;
+    for (dimension, extent) in extents.get_mut(..rank)?.iter_mut().enumerate() {
+        *extent = u16::try_from(shape.extent(dimension)?).ok()?;
     }
-    let mut all = rank as u128;
-    for dimension in 0..rank {
-        let extent = u16::try_from(shape.extent(dimension)?).ok()?;
-        all |= u128::from(extent) << ((dimension + 1) * EXTENT);
-    }
-    Some(all)
+    let [a, b, c, d, e, f, g, h] = parts.map(u64::from);
+    let word = |[a, b, c, d]: [u64; 4]| a | b << EXTENT | c << (2 * EXTENT) | d << (3 * EXTENT);
+    Some([word([a, b, c, d]), word([e, f, g, h])])
 }
 
 fn told_rank(facts: &Facts) -> Option<usize> {
