@@ -90,8 +90,8 @@ pub trait Transport: Send + Sync + 'static {
         drop(tell);
     }
 
-    /// Returns whether this thread is one of the transport's own, on which work may be done that is mostly short: if it is
-    /// not, another takes its place.
+    /// Returns whether this thread is one of the transport's own, and at a point at which work may be done that is mostly
+    /// short: if it is not, another takes its place.
     fn is_own_thread(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
 //! [`Sockets`]: an [`Endpoint`] on Unix and TCP sockets.
 //!
 //! One thread waits for all sockets of an endpoint by `epoll`, however many peers there are, and sleeps while nothing
-//! comes; it calls the [`Handler`] for what it has read. If a call takes more than some milliseconds, another thread reads
-//! in its place (`readers.rs`). Who sends something writes it on its own thread as far as the socket has room, so that a
+//! comes; it calls the [`Handler`] for what it has read. If [`lasting`] work of a call takes more than some milliseconds,
+//! another thread reads in its place (`readers.rs`). Who sends something writes it on its own thread as far as the socket has room, so that a
 //! short message wakes nobody; the rest is the reader's. Bytes of values are read into the memory that was admitted for
 //! them, and written from where they are.
 //!
@@ -28,13 +28,12 @@ mod turn;
 
 pub use address::Address;
 use readers::Readers;
-pub use readers::is_reader;
+pub use readers::{is_lasting, lasting};
 use turn::{Inner, Shared};
 
 /// The receiver of events: requests, answers, values, peers that come and go. Its functions are called on the thread that
-/// reads, in the order in which events happen. While a call lasts no other begins, for 5 to 10 ms; then another thread goes
-/// on, so that work which is mostly short may be done here, and a long one delays the others by that. A panic costs its
-/// event alone.
+/// reads, one after the other, in the order in which events happen. Work that is mostly short may be done there as
+/// [`lasting`]: where it takes long, another thread goes on after 5 to 10 ms. A panic costs its event alone.
 pub trait Handler: Send + Sync + 'static {
     /// Takes what has happened at a peer.
     fn event(&self, peer: PeerId, event: Event);
@@ -151,7 +150,7 @@ impl Sockets {
             epoll,
             wake,
             handler,
-            readers: Readers::default(),
+            readers: Arc::new(Readers::default()),
             threads: Mutex::default(),
         });
         let sockets = Sockets { shared };

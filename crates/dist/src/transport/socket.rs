@@ -534,7 +534,7 @@ impl Transport for SocketTransport {
     }
 
     fn is_own_thread(&self) -> bool {
-        socket::is_reader()
+        socket::is_lasting()
     }
 
     fn close(&self) {

@@ -54,7 +54,7 @@ pub struct Shared {
     pub epoll: OwnedFd,
     pub wake: OwnedFd,
     pub handler: Arc<dyn Handler>,
-    pub readers: Readers,
+    pub readers: Arc<Readers>,
     /// The threads that have not ended.
     pub threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -612,7 +612,6 @@ impl Shared {
     }
 
     fn live(self: &Arc<Self>, reader: Option<u64>) {
-        Readers::enter();
         let reader = reader.or_else(|| {
             let reader = self.readers.stand_by()?;
             // If the system refuses it, calls that last delay others.
@@ -620,6 +619,7 @@ impl Shared {
             Some(reader)
         });
         if let Some(reader) = reader {
+            self.readers.enter(reader);
             self.run(reader);
         }
         let own = std::thread::current().id();

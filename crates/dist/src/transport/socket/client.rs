@@ -188,7 +188,8 @@ impl Inner {
                     known.incarnation = known.incarnation.or(incarnation);
                 }
                 drop(state);
-                call.complete(codec::read_answer(&body).and_then(|answer| answer));
+                let answer = codec::read_answer(&body).and_then(|answer| answer);
+                socket::lasting(|| call.complete(answer));
             }
             Event::Failed {
                 id,

@@ -8,6 +8,7 @@ use tfrt_async::{ClusterTask, Error, ErrorCode};
 use tfrt_host::memory::HostBuffer;
 use tfrt_wire::endpoint::{PeerId, bytes};
 use tfrt_wire::event::{self, CallId, Event};
+use tfrt_wire::socket::lasting;
 
 use super::codec::{self, Part, Said};
 use super::{AS, CLIENT, Incoming, Inner, Landed, Outcome, Peer, State, Ticket, Work};
@@ -195,7 +196,9 @@ impl Inner {
                     bounds,
                 };
                 match self.handler_here(&work) {
-                    Some(handler) => drop(self.work(work, &handler, Hurry::Now)),
+                    Some(handler) => {
+                        lasting(|| drop(self.work(work, &handler, Hurry::Now)));
+                    }
                     None => self.put(work),
                 }
             }
@@ -319,7 +322,7 @@ impl Inner {
         }
         self.begin_to_empty();
         if let Some(left) = left {
-            left.run();
+            lasting(|| left.run());
         }
     }
 
