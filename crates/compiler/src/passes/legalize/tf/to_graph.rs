@@ -135,7 +135,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
         "tf.AvgPool" => pool(rewrite, images, op, "mean"),
         "concat" => concat(rewrite, images, op),
         "reduce" if images.contains_key(&x) => whole_mean(rewrite, images, op),
-        _ if is_library(name) => None,
+        _ if is_library(&name) => None,
         _ => match pointwise::of_name(&name)?.operands {
             Operands::One if images.contains_key(&x) => {
                 let mut operands = vec![images[&x]];
