@@ -224,7 +224,10 @@ def draw_inputs(name, specs, random):
     words = ["paris", "london", "rome", "oslo", "hello world", "the lazy fox", "A", "b", "c"]
     found = {}
     for key, spec in specs.items():
-        shape = [size or (16 if index == 1 else 2) for index, size in enumerate(spec.shape.as_list())]
+        # Images of any size are large enough for each window of a network.
+        extents = spec.shape.as_list()
+        least = 96 if len(extents) == 4 else 16
+        shape = [size or (least if index > 0 else 2) for index, size in enumerate(extents)]
         if spec.dtype == tf.string:
             found[key] = random.choice(words, shape).astype(object)
         elif spec.dtype.is_integer:
