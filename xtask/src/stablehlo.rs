@@ -16,7 +16,7 @@ const FOLDERS: &[(&str, &str, &str)] = &[
         "stablehlo/tests/interpret",
         "437",
     ),
-    ("static modules", "stablehlo/testdata", "2284"),
+    ("static modules", "stablehlo/testdata", "2290"),
     ("dynamic modules", "stablehlo/testdata/dynamic", "198"),
 ];
 
