@@ -1,4 +1,4 @@
-//! What tells text of StableHLO from other text, and other forms of StableHLO from text.
+//! Recognises text of StableHLO, and refuses StableHLO in other forms.
 
 use tfrt_ir::Diagnostic;
 

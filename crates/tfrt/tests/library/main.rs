@@ -19,5 +19,6 @@ mod operations;
 mod recording;
 mod runtime;
 mod sequencing;
+mod stablehlo;
 mod tensors;
 mod twice;

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `build` | what is appended to the graph: rows, constants, broadcasts |
 //! | `attributes` | attributes as numbers |
-//! | `elements` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`: functions of CHLO |
+//! | `elements`, `bits` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`: functions of CHLO |
 //! | `shapes`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `reduce`, `windows` | reductions by any body, whole and in windows |
@@ -18,6 +18,7 @@
 //! | `random`, `linear` | random bits; transforms and decompositions |
 
 mod attributes;
+mod bits;
 mod build;
 mod chlo;
 mod complex;
@@ -35,6 +36,7 @@ mod shapes;
 mod sort;
 mod windows;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use tfrt_ir::{BlockId, Diagnostics, Location, Module, OpId, OpState, Type, ValueId};
@@ -69,6 +71,7 @@ type LowerFn = fn(&mut Lowering<'_>, OpId) -> Lowered;
 
 /// The operations that are known, a list for each file.
 const OPERATIONS: &[&[(&str, LowerFn)]] = &[
+    bits::OPERATIONS,
     chlo::OPERATIONS,
     control::OPERATIONS,
     convolution::OPERATIONS,
@@ -100,7 +103,11 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
         }
     }
     models.retain(|block| has_operations(module, *block));
-    if models.is_empty() {
+    functions.retain(|_, (_, block)| {
+        let last = module.block(*block).last();
+        last.is_some_and(|last| *module.op(last).name() == "func.return")
+    });
+    if models.is_empty() && functions.is_empty() {
         return;
     }
     let known: HashMap<&str, LowerFn> = OPERATIONS.iter().copied().flatten().copied().collect();
@@ -118,6 +125,7 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             made: Vec::new(),
             location: Location::Unknown,
             n_made: 0,
+            n_read: Cell::new(0),
             depth: 0,
             at: None,
             module,
@@ -205,6 +213,8 @@ struct Lowering<'m> {
     made: Vec<OpId>,
     location: Location,
     n_made: usize,
+    /// How many of the present operation's operands were looked at.
+    n_read: Cell<usize>,
     depth: usize,
     /// The operation that is being replaced.
     at: Option<OpId>,
@@ -278,7 +288,9 @@ impl Lowering<'_> {
         for &op in operations {
             self.operation(op)?;
         }
+        let read_around = self.n_read.get();
         let results = self.operands(last)?;
+        self.n_read.set(read_around);
         self.depth -= 1;
         Ok(results)
     }
@@ -297,7 +309,13 @@ impl Lowering<'_> {
         let name = self.module.op(op).name().clone();
         let lower = self.known.get(name.as_str()).copied();
         let lower = lower.ok_or("is no operation that is run")?;
+        let read_around = self.n_read.replace(0);
         let made = lower(self, op)?;
+        let (n_operands, n_read) = (self.module.op(op).operands().len(), self.n_read.get());
+        if n_read < n_operands {
+            return Err(format!("has {n_operands} operands, expected {n_read}"));
+        }
+        self.n_read.set(read_around);
         let results = self.module.op(op).results().to_vec();
         if made.len() != results.len() {
             let (own, found) = (results.len(), made.len());
@@ -350,6 +368,7 @@ impl Lowering<'_> {
     }
 
     fn operands(&self, op: OpId) -> Lowered {
+        self.n_read.set(usize::MAX);
         let operands = self.module.op(op).operands().iter();
         operands.map(|value| self.value(*value)).collect()
     }
@@ -357,6 +376,7 @@ impl Lowering<'_> {
     /// Returns an operand.
     fn bound(&self, op: OpId, index: usize) -> Result<Bound, String> {
         let operands = self.module.op(op).operands();
+        self.n_read.set(self.n_read.get().max(index + 1));
         let found = operands.len();
         let operand = operands.get(index);
         let missing = || format!("expected an operand {index}, found {found} operands");

@@ -22,7 +22,8 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.while", repeat),
 ];
 
-fn token(_: &mut Lowering<'_>, _: OpId) -> Lowered {
+fn token(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    l.operands(op)?;
     Ok(vec![Bound::Token])
 }
 

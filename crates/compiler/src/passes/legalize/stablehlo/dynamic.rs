@@ -285,7 +285,10 @@ fn custom_call(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         | "mhlo.sharding"
         | "LayoutConstraint" => l.operands(op),
         // A check that the extents of arguments are as they were declared.
-        "shape_assertion" => Ok(Vec::new()),
+        "shape_assertion" => {
+            l.operands(op)?;
+            Ok(Vec::new())
+        }
         name => match super::linear::custom(name) {
             Some(lower) => lower(l, op),
             None if name.starts_with("stablehlo.dynamic_") => super::linear::dynamic(l, op, name),

@@ -1,6 +1,5 @@
 //! Elementwise operations.
 
-use tfrt_ir::types::FloatKind;
 use tfrt_ir::{Attribute, OpId, Type, ValueId};
 
 use super::build::{is_bool, is_float, is_unsigned, unsigned, width};
@@ -13,7 +12,6 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.atan2", |l, op| {
         l.binary_floats(op, "atan2", Lowering::complex_atan2)
     }),
-    ("stablehlo.bitcast_convert", bitcast),
     ("stablehlo.cbrt", |l, op| {
         l.floats(op, "cbrt", Lowering::complex_cbrt)
     }),
@@ -26,7 +24,6 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.cosine", |l, op| {
         l.floats(op, "cos", Lowering::complex_cos)
     }),
-    ("stablehlo.count_leading_zeros", leading_zeros),
     ("stablehlo.divide", |l, op| l.arithmetic(op, "div", None)),
     ("stablehlo.exponential", |l, op| {
         l.floats(op, "exp", Lowering::complex_exp)
@@ -69,13 +66,8 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     }),
     ("stablehlo.not", not),
     ("stablehlo.or", |l, op| l.logic(op, "or", "bit_or")),
-    ("stablehlo.popcnt", |l, op| {
-        let x = l.operand(op, 0)?;
-        Ok(vec![Bound::Tensor(l.ones(x))])
-    }),
     ("stablehlo.power", power),
     ("stablehlo.real", real),
-    ("stablehlo.reduce_precision", reduce_precision),
     ("stablehlo.remainder", |l, op| l.arithmetic(op, "rem", None)),
     ("stablehlo.round_nearest_afz", round_away),
     ("stablehlo.round_nearest_even", |l, op| l.real(op, "round")),
@@ -83,15 +75,6 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
         l.floats(op, "rsqrt", Lowering::complex_rsqrt)
     }),
     ("stablehlo.select", select),
-    ("stablehlo.shift_left", |l, op| {
-        l.shift(op, "shift_left", false)
-    }),
-    ("stablehlo.shift_right_arithmetic", |l, op| {
-        l.shift(op, "shift_right", true)
-    }),
-    ("stablehlo.shift_right_logical", |l, op| {
-        l.shift(op, "shift_right", false)
-    }),
     ("stablehlo.sign", sign),
     ("stablehlo.sine", |l, op| {
         l.floats(op, "sin", Lowering::complex_sin)
@@ -130,8 +113,11 @@ impl Lowering<'_> {
     ) -> Lowered {
         Ok(vec![match self.bound(op, 0)? {
             Bound::Complex(real, imaginary) => {
-                let (real, imaginary) = complex(self, (real, imaginary));
-                Bound::Complex(real, imaginary)
+                // Differences of almost equal numbers are many here: twice the digits leave enough.
+                let part = self.element(real);
+                let wide = [real, imaginary].map(|part| self.cast(part, &Type::F64));
+                let (real, imaginary) = complex(self, (wide[0], wide[1]));
+                Bound::Complex(self.cast(real, &part), self.cast(imaginary, &part))
             }
             _ => Bound::Tensor({
                 let x = self.operand(op, 0)?;
@@ -263,68 +249,6 @@ impl Lowering<'_> {
             bits
         };
         Ok(vec![Bound::Tensor(self.binary(row, x, y))])
-    }
-
-    /// Shifts bits. All are moved out by an amount that is none of the type's, of which there are no signs.
-    fn shift(&mut self, op: OpId, row: &str, arithmetic: bool) -> Lowered {
-        let (x, y) = (self.operand(op, 0)?, self.operand(op, 1)?);
-        Ok(vec![Bound::Tensor(self.shifted(row, arithmetic, x, y))])
-    }
-
-    pub(super) fn shifted(
-        &mut self,
-        row: &str,
-        arithmetic: bool,
-        x: ValueId,
-        y: ValueId,
-    ) -> ValueId {
-        let element = self.element(x);
-        let bits = unsigned(width(&element));
-        let (plain, amount) = (self.bits(x, &bits), self.bits(y, &bits));
-        let n_bits = self.number(&bits, f64::from(width(&element)));
-        let fits = self.compare("lt", amount, n_bits);
-        if !arithmetic {
-            let zero = self.number(&bits, 0.0);
-            let within = self.select(fits, amount, zero);
-            let moved = self.binary(row, plain, within);
-            let moved = self.select(fits, moved, zero);
-            return self.bits(moved, &element);
-        }
-        let last = self.number(&bits, f64::from(width(&element) - 1));
-        let within = self.select(fits, amount, last);
-        let moved = self.binary(row, plain, within);
-        // Negative numbers are moved as their complements, whose upper bits are 0.
-        let complement = self.unary("bit_not", plain);
-        let other = self.binary(row, complement, within);
-        let other = self.unary("bit_not", other);
-        let top = self.number(&bits, f64::powi(2.0, width(&element).cast_signed() - 1));
-        let is_negative = self.compare("ge", plain, top);
-        let moved = self.select(is_negative, other, moved);
-        self.bits(moved, &element)
-    }
-
-    /// Counts the bits of each integer that are set.
-    fn ones(&mut self, x: ValueId) -> ValueId {
-        let element = self.element(x);
-        let n = width(&element);
-        let bits = unsigned(n);
-        let mut value = self.bits(x, &bits);
-        let mut size = 1;
-        while size < n {
-            // Neighbouring counts are added: those of `size` bits in each second group.
-            let mask: u64 = (0..n / (2 * size)).fold(0, |mask, group| {
-                mask | ((1_u64 << size) - 1) << (group * 2 * size)
-            });
-            let bytes = mask.to_le_bytes()[..(n / 8) as usize].to_vec();
-            let mask = self.elements(&[], &bits, bytes);
-            let amount = self.number(&bits, f64::from(size));
-            let upper = self.binary("shift_right", value, amount);
-            let upper = self.binary("bit_and", upper, mask);
-            let lower = self.binary("bit_and", value, mask);
-            value = self.binary("add", upper, lower);
-            size *= 2;
-        }
-        self.bits(value, &element)
     }
 }
 
@@ -537,20 +461,6 @@ fn compare(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     )])
 }
 
-impl Lowering<'_> {
-    /// Returns integers in the total order of floats: -NaN, numbers with -0 before 0, NaN.
-    pub(super) fn ordered(&mut self, x: ValueId) -> ValueId {
-        let n_bits = width(&self.element(x));
-        let bits = unsigned(n_bits);
-        let value = self.bits(x, &bits);
-        let top = self.number(&bits, f64::powi(2.0, n_bits.cast_signed() - 1));
-        let is_negative = self.compare("ge", value, top);
-        let flipped = self.unary("bit_not", value);
-        let raised = self.binary("bit_or", value, top);
-        self.select(is_negative, flipped, raised)
-    }
-}
-
 fn convert(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let (_, to) = l.stated(op, 0)?;
     let value = l.bound(op, 0)?;
@@ -567,38 +477,6 @@ fn convert(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         (to, Bound::Complex(real, _) | Bound::Tensor(real)) => Bound::Tensor(l.cast(real, to)),
         _ => return Err("expected a tensor".to_owned()),
     }])
-}
-
-fn bitcast(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let (dims, to) = l.stated(op, 0)?;
-    let x = match l.bound(op, 0)? {
-        Bound::Complex(real, imaginary) => l.joined(real, imaginary),
-        _ => l.operand(op, 0)?,
-    };
-    let attributes = [("type", Attribute::Type(to.clone()))];
-    let value = l.add("tf.Bitcast", &[x], &attributes, &dims, &to);
-    Ok(vec![match to {
-        Type::Complex(_) => l.parts(value),
-        _ => Bound::Tensor(value),
-    }])
-}
-
-fn leading_zeros(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let x = l.operand(op, 0)?;
-    let element = l.element(x);
-    let bits = unsigned(width(&element));
-    let mut value = l.bits(x, &bits);
-    // All bits below the first one are set; those that are not are counted.
-    let mut size = 1;
-    while size < width(&element) {
-        let amount = l.number(&bits, f64::from(size));
-        let moved = l.binary("shift_right", value, amount);
-        value = l.binary("bit_or", value, moved);
-        size *= 2;
-    }
-    let above = l.unary("bit_not", value);
-    let count = l.ones(above);
-    Ok(vec![Bound::Tensor(l.bits(count, &element))])
 }
 
 fn power(l: &mut Lowering<'_>, op: OpId) -> Lowered {
@@ -664,71 +542,4 @@ fn round_away(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let sign = l.unary("sign", x);
     let next = l.binary("add", whole, sign);
     Ok(vec![Bound::Tensor(l.select(is_far, next, whole))])
-}
-
-/// Rounds floats to a format of fewer bits, as XLA does: to the nearest with an even last digit, what is too large to
-/// infinity, what is too small to 0.
-fn reduce_precision(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let x = l.operand(op, 0)?;
-    let element = l.element(x);
-    let (own_exponent, own_mantissa) = match element {
-        Type::Float(FloatKind::F16) => (5, 10),
-        Type::Float(FloatKind::BF16) => (8, 7),
-        Type::Float(FloatKind::F32) => (8, 23),
-        Type::Float(FloatKind::F64) => (11, 52),
-        other => return Err(format!("takes {other}, expected floats of 16 to 64 bits")),
-    };
-    let (exponent, mantissa) = (l.int(op, "exponent_bits")?, l.int(op, "mantissa_bits")?);
-    if !(1..=64).contains(&exponent) || !(0..=64).contains(&mantissa) {
-        return Err(format!(
-            "rounds to a format e{exponent}m{mantissa}, which is none"
-        ));
-    }
-    let n_bits = width(&element);
-    let bits = unsigned(n_bits);
-    let word = |l: &mut Lowering<'_>, value: u64| {
-        l.elements(
-            &[],
-            &bits,
-            value.to_le_bytes()[..(n_bits / 8) as usize].to_vec(),
-        )
-    };
-    let mut value = l.bits(x, &bits);
-    if mantissa < own_mantissa {
-        let dropped = u32::try_from(own_mantissa - mantissa).unwrap_or(0);
-        let last = word(l, 1 << dropped);
-        let masked = l.binary("bit_and", value, last);
-        let amount = word(l, u64::from(dropped));
-        let odd = l.binary("shift_right", masked, amount);
-        let base = word(l, (1 << (dropped - 1)) - 1);
-        let bias = l.binary("add", odd, base);
-        value = l.binary("add", value, bias);
-        let kept = word(l, !((1 << dropped) - 1));
-        value = l.binary("bit_and", value, kept);
-    }
-    if exponent < own_exponent {
-        let sign = 1_u64 << (n_bits - 1);
-        let exponents = ((1_u64 << own_exponent) - 1) << own_mantissa;
-        let bias = (1_u64 << (own_exponent - 1)) - 1;
-        let reduced = (1_u64 << (exponent - 1)) - 1;
-        let (most, least) = (bias + reduced, bias - reduced);
-        let mask = word(l, exponents);
-        let own = l.binary("bit_and", value, mask);
-        let sign = word(l, sign);
-        let signs = l.binary("bit_and", value, sign);
-        let most = word(l, most << own_mantissa);
-        let least = word(l, least << own_mantissa);
-        let too_large = l.compare("gt", own, most);
-        let too_small = l.compare("le", own, least);
-        let infinite = l.binary("bit_or", signs, mask);
-        value = l.select(too_large, infinite, value);
-        value = l.select(too_small, signs, value);
-    }
-    let rounded = l.bits(value, &element);
-    if mantissa == 0 {
-        // A format without a mantissa has no bits that tell NaN from infinity.
-        return Ok(vec![Bound::Tensor(rounded)]);
-    }
-    let is_none = l.pointwise("is_nan", &[x], &[], &Type::I1);
-    Ok(vec![Bound::Tensor(l.select(is_none, x, rounded))])
 }

@@ -14,7 +14,7 @@ use super::{Bound, LowerFn, Lowered, Lowering};
 pub(super) const OPERATIONS: &[(&str, LowerFn)] =
     &[("stablehlo.map", map), ("stablehlo.reduce", reduce)];
 
-/// What a body of two operands calculates.
+/// The function that a body of two operands calculates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Sum,

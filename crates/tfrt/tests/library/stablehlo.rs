@@ -1,0 +1,244 @@
+//! Modules of StableHLO, with the results that JAX gives; and texts that are wrong.
+
+use std::fs;
+use std::path::Path;
+
+use tfrt::input::Input;
+use tfrt::model::Datum;
+use tfrt::tensor::math::number::Real;
+use tfrt::tensor::{DenseHostTensor, Tensor};
+use tfrt::{Model, Runtime};
+
+fn open(runtime: &Runtime, text: &str) -> Result<Model, String> {
+    let input = Input::from_bytes("module.mlir", text.as_bytes().to_vec());
+    let input = input.map_err(|error| error.to_string())?;
+    runtime
+        .load_model(&input)
+        .map_err(|error| error.to_string())
+}
+
+/// Returns the outputs of a model that takes nothing.
+fn run(runtime: &Runtime, text: &str) -> Result<Vec<Tensor>, String> {
+    let model = open(runtime, text)?;
+    let outputs = model.call(&runtime.context(), Vec::<Datum>::new()).wait();
+    let outputs = outputs.map_err(|error| error.message().to_owned())?;
+    let tensors = outputs.into_data().into_iter().map(|output| match output {
+        Datum::Tensor(tensor) => Ok(tensor),
+        other => Err(format!("found {}", other.kind())),
+    });
+    tensors.collect()
+}
+
+/// Returns the elements as numbers; complex ones as two.
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    use tfrt::tensor::DType;
+    fn all<T: tfrt::tensor::Element>(
+        tensor: &DenseHostTensor,
+        of: impl Fn(&T) -> Vec<f64>,
+    ) -> Vec<f64> {
+        let reading = tensor.read().unwrap();
+        reading
+            .elements::<T>()
+            .unwrap()
+            .iter()
+            .flat_map(of)
+            .collect()
+    }
+    let dense = tensor.as_dense().unwrap();
+    match dense.dtype() {
+        DType::F64 => all(dense, |x: &f64| vec![*x]),
+        DType::F32 => all(dense, |x: &f32| vec![f64::from(*x)]),
+        DType::F16 => all(dense, |x: &tfrt::tensor::F16| vec![x.to_f64()]),
+        DType::Bf16 => all(dense, |x: &tfrt::tensor::BF16| vec![x.to_f64()]),
+        DType::I64 => all(dense, |x: &i64| vec![*x as f64]),
+        DType::Ui64 => all(dense, |x: &u64| vec![*x as f64]),
+        DType::I32 => all(dense, |x: &i32| vec![f64::from(*x)]),
+        DType::Ui32 => all(dense, |x: &u32| vec![f64::from(*x)]),
+        DType::I8 => all(dense, |x: &i8| vec![f64::from(*x)]),
+        DType::Ui8 => all(dense, |x: &u8| vec![f64::from(*x)]),
+        DType::I1 => all(dense, |x: &tfrt::tensor::Bool| {
+            vec![f64::from(u8::from(bool::from(*x)))]
+        }),
+        DType::Complex64 => all(dense, |x: &tfrt::tensor::Complex<f32>| {
+            vec![f64::from(x.real), f64::from(x.imaginary)]
+        }),
+        DType::Complex128 => all(dense, |x: &tfrt::tensor::Complex<f64>| {
+            vec![x.real, x.imaginary]
+        }),
+        other => panic!("no number is read of {other}"),
+    }
+}
+
+fn compare(found: &Tensor, wanted: &Tensor) -> Result<(), String> {
+    if found.metadata() != wanted.metadata() {
+        return Err(format!(
+            "found {}, expected {}",
+            found.metadata(),
+            wanted.metadata()
+        ));
+    }
+    let (found, wanted) = (numbers(found), numbers(wanted));
+    let largest = wanted
+        .iter()
+        .filter(|x| x.is_finite())
+        .fold(0.0, |most: f64, x| most.max(x.abs()));
+    for (found, wanted) in found.iter().zip(&wanted) {
+        let same = found == wanted || (found.is_nan() && wanted.is_nan());
+        if !same && (found - wanted).abs() > 2e-5 * largest.max(1e-3) {
+            return Err(format!("found {found}, expected {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn modules_give_what_jax_gives() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stablehlo/modules.mlir");
+    let text = fs::read_to_string(path).unwrap();
+    let runtime = Runtime::new();
+    let (mut failed, mut n) = (Vec::new(), 0);
+    for chunk in text.split("// -----\n") {
+        n += 1;
+        let name = chunk.lines().next().unwrap_or_default();
+        let compared = run(&runtime, chunk).and_then(|outputs| {
+            let (found, wanted) = outputs.split_at(outputs.len() / 2);
+            found
+                .iter()
+                .zip(wanted)
+                .try_for_each(|(found, wanted)| compare(found, wanted))
+        });
+        if let Err(reason) = compared {
+            failed.push(format!("{name}: {reason}"));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {n}:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(n >= 100, "{n} modules");
+}
+
+/// Wraps the body of a function of two tensors.
+fn function(body: &str) -> String {
+    format!(
+        "func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {{\n  {body}\n  return %r : tensor<2x3xf32>\n}}\n"
+    )
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let runtime = Runtime::new();
+    for (body, place, message) in [
+        (
+            "%r = stablehlo.ad %x, %y : tensor<2x3xf32>",
+            "2:8",
+            "'stablehlo.ad'",
+        ),
+        (
+            "%r = stablehlo.add %x, %x, %y : tensor<2x3xf32>",
+            "2:8",
+            "3",
+        ),
+        (
+            "%r = \"stablehlo.all_reduce\"(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "is no operation that is run",
+        ),
+        (
+            "%r = stablehlo.transpose %x, dims = [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "twice",
+        ),
+        (
+            "%r = stablehlo.transpose %x, dims = [0, 7] : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "rank 2",
+        ),
+        (
+            "%r = stablehlo.slice %x [0:5, 0:3] : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "0:5:1",
+        ),
+        (
+            "%r = stablehlo.reverse %x, dims = [1, 1] : tensor<2x3xf32>",
+            "2:8",
+            "twice",
+        ),
+        (
+            "%r = \"stablehlo.transpose\"(%x) {permutation = \"no\"} : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "permutation",
+        ),
+        (
+            "%r = stablehlo.constant dense<[1.0, 2.0]> : tensor<2x3xf32>",
+            "2:",
+            "shape",
+        ),
+        (
+            "%r = stablehlo.constant dense<\"0x00\"> : tensor<2x3xf32>",
+            "2:",
+            "size",
+        ),
+        (
+            "%r = stablehlo.compare SAME, %x, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>",
+            "2:8",
+            "SAME",
+        ),
+        (
+            "%r = func.call @other(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>\n  %q = stablehlo.add %x, %x : tensor<2x3xf32>",
+            "2:18",
+            "other",
+        ),
+    ] {
+        let told = open(&runtime, &function(body))
+            .err()
+            .unwrap_or_else(|| panic!("{body}: it is opened"));
+        let first = told.lines().next().unwrap_or_default();
+        assert!(
+            first.contains(&format!("module.mlir:{place}")) && told.contains(message),
+            "{body}:\n{told}"
+        );
+    }
+}
+
+#[test]
+fn functions_that_call_themselves_are_refused() {
+    let runtime = Runtime::new();
+    let text = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %r = func.call @loop(%x) : (tensor<f32>) -> tensor<f32>
+  %q = stablehlo.add %r, %r : tensor<f32>
+  return %q : tensor<f32>
+}
+func.func private @loop(%x: tensor<f32>) -> tensor<f32> {
+  %r = func.call @loop(%x) : (tensor<f32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+";
+    let told = open(&runtime, text).unwrap_err();
+    assert!(
+        told.contains("7:8") && told.contains("calls itself"),
+        "{told}"
+    );
+    // A chain of 20,000 calls, none of which is a cycle.
+    let mut text = String::from(
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n  %r = func.call @f0(%x) : (tensor<f32>) -> tensor<f32>\n  %q = stablehlo.add %r, %r : tensor<f32>\n  return %q : tensor<f32>\n}\n",
+    );
+    for index in 0..20_000 {
+        let next = index + 1;
+        text.push_str(&format!(
+            "func.func private @f{index}(%x: tensor<f32>) -> tensor<f32> {{\n  %r = func.call @f{next}(%x) : (tensor<f32>) -> tensor<f32>\n  return %r : tensor<f32>\n}}\n"
+        ));
+    }
+    text.push_str("func.func private @f20000(%x: tensor<f32>) -> tensor<f32> {\n  return %x : tensor<f32>\n}\n");
+    let told = open(&runtime, &text).unwrap_err();
+    assert!(told.contains("nested deeper"), "{told}");
+}
+
+#[test]
+fn bytecode_is_refused_with_the_line_that_prints_it() {
+    let input = Input::from_bytes("module.mlirbc", b"ML\xefR\x01\x02".to_vec()).unwrap();
+    let told = Runtime::new().load_model(&input).unwrap_err().to_string();
+    assert!(told.contains("deserialize_portable_artifact"), "{told}");
+}
