@@ -6,7 +6,7 @@
 //!
 //! A place is one word beside its object: the generation, whether there is an object, and whether a thread uses it. One
 //! exchange of that word checks a handle and takes the place, a plain store gives it back. Two threads of a plugin that
-//! use one object wait for each other; nothing is called back meanwhile. Some [facts](facts) about an object are read
+//! use one object wait for each other; nothing is called back meanwhile. Some [facts](Facts) about an object are read
 //! without taking its place. Free places are kept by thread: what a kernel makes and deletes touches no memory of other
 //! threads.
 
