@@ -50,6 +50,10 @@ struct RunRecording {
 }
 
 /// This process as one of several tasks.
+#[cfg_attr(
+    not(feature = "dist"),
+    expect(dead_code, reason = "there is one task without the feature")
+)]
 struct TracedTask {
     /// The file of the trace.
     path: PathBuf,
