@@ -62,6 +62,12 @@ impl Console {
         }
     }
 
+    /// Returns the form of messages.
+    #[cfg(feature = "dist")]
+    pub fn format(&self) -> MessageFormat {
+        self.format
+    }
+
     /// Remembers that the command is about a model, of which its document is.
     pub fn about_model(&self) {
         // Ordering: a flag on its own.

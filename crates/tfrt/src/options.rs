@@ -191,7 +191,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub profile: Option<PathBuf>,
 
-    /// Write what ran when, and on which thread, to a file that https://ui.perfetto.dev opens
+    /// Write what ran when, and on which thread, to a file that https://ui.perfetto.dev opens; of tasks of a cluster,
+    /// {job} and {task} stand for the task
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
 

@@ -19,7 +19,8 @@
 //! assert_eq!(statistics.kernels[0].name, "tfrt.constant.i32");
 //!
 //! let mut trace = Vec::new();
-//! tfrt::profile::write_perfetto(&profile, &[], "one.mlir", &mut trace)?;
+//! let process = tfrt::profile::TracedProcess::alone("one.mlir");
+//! tfrt::profile::write_perfetto(&profile, &[], &process, &mut trace)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -40,7 +41,7 @@ mod report;
 mod runs;
 mod statistics;
 
-pub use perfetto::write_perfetto;
+pub use perfetto::{TracedProcess, write_perfetto};
 pub use report::{About, CallSpan, Report, ReportedError, SourceText};
 pub use statistics::{KernelTime, Statistics, ThreadTime};
 pub use tfrt_host::record::{Gauge, GaugeRecording, GaugeStep, Recorder};

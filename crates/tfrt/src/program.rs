@@ -33,6 +33,15 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns a program that was loaded by another task's word.
+    #[cfg(all(feature = "dist", feature = "cli"))]
+    pub(crate) fn of_host(program: tfrt_host::Program) -> Program {
+        Program {
+            program,
+            weights: None,
+        }
+    }
+
     /// Opens the program in a file, MLIR text or BEF bytes, on the runtime that the process
     /// shares; [`Runtime::open`] is the same for a runtime of one's own.
     ///

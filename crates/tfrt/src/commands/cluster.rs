@@ -13,6 +13,8 @@ use crate::options::{ClusterCommand, ClusterOptions, ClusterShowOptions};
 
 mod check;
 
+pub use check::probe;
+
 /// Runs a command on clusters.
 pub fn cluster(options: &ClusterOptions, console: &Console) -> Result<ExitStatus, Failure> {
     match &options.command {

@@ -1,28 +1,39 @@
 //! How commands become tasks of a cluster: [`Plan`], from options and environment to a task that listens.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tfrt::Runtime;
+use tfrt_async::ClusterTask;
 use tfrt_dist::cluster::Address;
 use tfrt_dist::context::ContextConfig;
 use tfrt_dist::join::{DEFAULT_TIMEOUT, JoinOptions, Joining};
 use tfrt_dist::security::{Access, Policy, Secret};
 use tfrt_dist::source::{self, Choice, Found};
 use tfrt_dist::task;
+use tfrt_dist::transport::HearsRefusals;
 use tfrt_host::Error;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::options::MemberOptions;
+use crate::options::{Color, MemberOptions};
 
 /// The variable that has the secret that all tasks share.
 const SECRET: &str = "TFRT_CLUSTER_SECRET";
 
 /// The most bytes of a secret that are read.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
+
+/// The most refused connections that are told.
+const MAX_TOLD_REFUSALS: usize = 19;
+
+/// The longest time for which a lead that fails waits for the others, to tell them.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// A process's part in a cluster, before it joins.
 pub struct Plan<'o> {
@@ -110,10 +121,29 @@ impl<'o> Plan<'o> {
         config.map(|config| config.task.to_string())
     }
 
+    /// Returns the cluster and this task, if it knows them.
+    pub fn config(&self) -> Option<&ContextConfig> {
+        self.join.config.as_ref()
+    }
+
+    /// Tells the others that this task has failed before it has met them, so that they do not wait for it.
+    pub fn give_up(&self, failure: &Failure) {
+        let failed = match failure.message() {
+            Some(message) => format!("the lead has failed: {message}"),
+            None => "the lead has failed: its program does not run".to_owned(),
+        };
+        let runtime = Runtime::new();
+        // Where it can't listen they hear nothing.
+        if let Ok(joining) = Joining::listen(runtime.host(), &self.join) {
+            joining.give_up(&Error::failed_precondition(failed), LAST_WORDS);
+        }
+    }
+
     /// Opens the port of this task, and says where it is.
     pub fn listen(&self, runtime: &Runtime, console: &Console) -> Result<Joining, Failure> {
         let joining = Joining::listen(runtime.host(), &self.join);
         let joining = joining.map_err(|error| refused(&error))?;
+        joining.on_refused(told_refusals(console));
         let address = joining.address().to_string();
         let task = self.name();
         let document = serde_json::json!({
@@ -128,6 +158,46 @@ impl<'o> Plan<'o> {
         }
         Ok(joining)
     }
+}
+
+/// Returns somebody who tells each reason why connections are refused once, and becomes silent before it is too much.
+fn told_refusals(console: &Console) -> Arc<HearsRefusals> {
+    // Notes have no colours.
+    let console = Console::new(Color::Never, console.format());
+    let told = Mutex::new(BTreeSet::new());
+    Arc::new(move |why| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() > MAX_TOLD_REFUSALS || !told.insert(why.to_owned()) {
+            return;
+        }
+        let rest = match told.len() > MAX_TOLD_REFUSALS {
+            true => "; others are not told",
+            false => "",
+        };
+        let document = serde_json::json!({ "schema": "tfrt.refused/1", "reason": why });
+        console.document(&document, || {
+            format!("note: a connection was refused: {why}{rest}\n")
+        });
+    })
+}
+
+/// Returns the name of a file, in which `{job}` and `{task}` stand for a task.
+pub fn file_of(path: &Path, task: &ClusterTask) -> PathBuf {
+    let name = path.to_string_lossy();
+    match name.contains('{') {
+        true => {
+            let name = name.replace("{job}", &task.job);
+            name.replace("{task}", &task.task.to_string()).into()
+        }
+        false => path.to_owned(),
+    }
+}
+
+/// Returns the number of a task among those of its cluster.
+pub fn number_of(config: &ContextConfig) -> Option<u32> {
+    let mut tasks = config.cluster.tasks();
+    let index = tasks.position(|(task, _)| task == config.task)?;
+    u32::try_from(index).ok()
 }
 
 /// Finds the cluster that an option means, by the environment.

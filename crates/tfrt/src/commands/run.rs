@@ -64,24 +64,31 @@ pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failur
     let plan = super::member::plan_of_run(&options.member)?;
     #[cfg(feature = "dist")]
     if let Some(plan) = plan.as_ref().filter(|plan| !plan.leads()) {
-        return super::worker::serve(plan, options.queue, console);
+        return super::worker::serve(plan, options.queue, options.trace.as_deref(), console);
     }
     if limits.untrusted {
         console.read_no_files();
     }
     let say = |failure: &Failure| say_why(failure, options, console);
     let max_time = limits.untrusted().map(|untrusted| untrusted.max_time);
-    watchdog::watched(max_time, interrupt::note(console), say, |watchdog| {
+    #[cfg(feature = "dist")]
+    let meets = Cell::new(false);
+    let ended = watchdog::watched(max_time, interrupt::note(console), say, |watchdog| {
         let input = read(options, limits, console)?;
         let mut run = Run::new(&input, options, limits, watchdog, console)?;
         #[cfg(feature = "dist")]
-        let joining = plan.as_ref().map(|plan| plan.listen(&run.runtime, console));
-        #[cfg(feature = "dist")]
-        let joining = joining.transpose()?;
+        if let Some(config) = plan.as_ref().and_then(|plan| plan.config()) {
+            let now_ns = tfrt::dist::probe::now_ns();
+            run.profiling.set_task(config, now_ns);
+        }
         let program = run.load(&input);
+        // A program that does not run is not waited for by others: they do not meet this task.
         #[cfg(feature = "dist")]
-        if let (Some(joining), Ok(program)) = (joining, &program) {
-            run.join(joining, program)?;
+        if let (Some(plan), Ok(program)) = (&plan, &program) {
+            run.check_is_program(program)?;
+            meets.set(true);
+            let joining = plan.listen(&run.runtime, console)?;
+            run.join(joining)?;
         }
         let called = program
             .and_then(|program| run.call(program, input))
@@ -90,7 +97,12 @@ pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failur
         #[cfg(feature = "dist")]
         drop(run.membership.take());
         run.report(called)
-    })
+    });
+    #[cfg(feature = "dist")]
+    if let (Some(plan), Err(failure), false) = (&plan, &ended, meets.get()) {
+        plan.give_up(failure);
+    }
+    ended
 }
 
 /// Says why the process is ended, also in the document that was asked for.
@@ -354,17 +366,19 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Meets the other tasks.
+    /// Refuses a model where several tasks are to run it.
     #[cfg(feature = "dist")]
-    fn join(
-        &mut self,
-        joining: tfrt::dist::join::Joining,
-        program: &Program,
-    ) -> Result<(), Failure> {
+    fn check_is_program(&self, program: &Program) -> Result<(), Failure> {
         if is_model(program) && !self.options.calls_functions() {
             let message = "--cluster is for programs: a model is run by one task";
             return Err(Failure::Usage(message.to_owned()));
         }
+        Ok(())
+    }
+
+    /// Meets the other tasks.
+    #[cfg(feature = "dist")]
+    fn join(&mut self, joining: tfrt::dist::join::Joining) -> Result<(), Failure> {
         let joined = joining.join();
         self.membership = Some(joined.map_err(|error| super::member::refused(&error))?);
         Ok(())

@@ -1,5 +1,7 @@
 //! `tfrt worker`: a task that does what the lead's program asks of it, until the lead ends.
 
+use std::path::Path;
+
 use tfrt::{ErrorCode, Runtime};
 use tfrt_dist::join::{Membership, Stopper};
 use tfrt_host::Error;
@@ -9,6 +11,10 @@ use super::member::{Plan, refused};
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::WorkerOptions;
+
+mod trace;
+
+use trace::TaskTrace;
 
 /// Serves a cluster as one of its tasks.
 pub fn worker(options: &WorkerOptions, console: &Console) -> Result<ExitStatus, Failure> {
@@ -20,26 +26,43 @@ pub fn worker(options: &WorkerOptions, console: &Console) -> Result<ExitStatus, 
             "{lead} leads, and runs the program: `tfrt run --cluster ..`"
         )));
     }
-    serve(&plan, options.queue, console)
+    serve(&plan, options.queue, options.trace.as_deref(), console)
 }
 
 /// Joins the others, and serves until the lead ends.
 pub fn serve(
     plan: &Plan<'_>,
     queue: QueueOption,
+    trace: Option<&Path>,
     console: &Console,
 ) -> Result<ExitStatus, Failure> {
-    let queue = queue.start(None).map_err(Failure::Host)?;
-    let runtime = Runtime::builder().queue(queue).build();
+    let trace = trace.map(TaskTrace::new);
+    let recorder = trace.as_ref().map(TaskTrace::recorder);
+    let queue = queue.start(recorder.clone()).map_err(Failure::Host)?;
+    let builder = Runtime::builder().queue(queue);
+    let builder = match recorder {
+        Some(recorder) => builder.recorder(recorder),
+        None => builder,
+    };
+    let runtime = builder.build();
+    if let Some(trace) = &trace {
+        trace.attach(runtime.host());
+    }
     let joining = plan.listen(&runtime, console)?;
     stop_by_interrupt(joining.stopper());
     let served = match joining.join() {
         Ok(membership) => {
             tell_joined(&membership, console);
+            if let Some(trace) = &trace {
+                trace.begin(membership.context());
+            }
             membership.serve().map_err(|error| (error, true))
         }
         Err(error) => Err((error, false)),
     };
+    if let Some(trace) = trace {
+        trace.write(console)?;
+    }
     match served {
         Ok(()) => {
             let document = serde_json::json!({ "schema": "tfrt.left/1" });

@@ -79,6 +79,10 @@ pub struct WorkerOptions {
     /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
     #[arg(long, value_name = "QUEUE", default_value = "multi")]
     pub queue: QueueOption,
+
+    /// Write what ran when to a file that https://ui.perfetto.dev opens; {job} and {task} stand for the task
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
 }
 
 /// How a process joins the tasks of a cluster

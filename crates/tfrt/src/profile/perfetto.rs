@@ -104,7 +104,38 @@ const TASKS_COUNTER: u64 = 2;
 const BYTES_COUNTER: u64 = 3;
 const FIRST_THREAD: u64 = 4;
 
-/// Writes a trace of `profile`, with `samples` as counters, for the process `name`.
+/// The distance between the numbers of processes of one picture.
+const MAX_THREADS: u64 = 1 << 10;
+
+/// The process that a trace is of, among those of one picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedProcess<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// Its number among the processes, if there are several: files of processes with other numbers, put one behind the
+    /// other, are one trace.
+    pub number: Option<u32>,
+    /// The time at which the recorder was made, by the clock that all processes share, in nanoseconds.
+    pub begin_ns: u64,
+}
+
+impl<'n> TracedProcess<'n> {
+    /// Returns a process of which there is one.
+    pub fn alone(name: &'n str) -> TracedProcess<'n> {
+        TracedProcess {
+            name,
+            number: None,
+            begin_ns: 0,
+        }
+    }
+
+    /// Returns a number of this process's as one of the picture's.
+    fn own(&self, number: u64) -> u64 {
+        u64::from(self.number.unwrap_or(0)) << 32 | number
+    }
+}
+
+/// Writes a trace of `profile`, with `samples` as counters, for a process.
 ///
 /// # Errors
 ///
@@ -112,15 +143,16 @@ const FIRST_THREAD: u64 = 4;
 pub fn write_perfetto(
     profile: &Profile,
     samples: &[Sample],
-    name: &str,
+    process: &TracedProcess<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut trace = Trace {
         out,
+        process: *process,
         texts: Texts::default(),
     };
     trace.names(profile)?;
-    trace.tracks(profile, name)?;
+    trace.tracks(profile)?;
     for (index, thread) in profile.threads.iter().enumerate() {
         trace.thread(FIRST_THREAD + index as u64, thread)?;
     }
@@ -139,21 +171,27 @@ struct Texts {
 
 struct Trace<'o> {
     out: &'o mut dyn Write,
+    process: TracedProcess<'o>,
     texts: Texts,
 }
 
 impl Trace<'_> {
     fn packet(&mut self, flags: u64, content: Message) -> io::Result<()> {
         let packet = content
-            .number(packet::SEQUENCE_ID, 1)
+            .number(packet::SEQUENCE_ID, self.sequence())
             .number(packet::SEQUENCE_FLAGS, flags);
         let framed = Message::new().message(PACKET, &packet);
         self.out.write_all(framed.as_bytes())
     }
 
+    /// Returns the number by which texts of this process are told from those of others.
+    fn sequence(&self) -> u64 {
+        u64::from(self.process.number.unwrap_or(0)) + 1
+    }
+
     fn event(&mut self, at_ns: u64, event: &Message) -> io::Result<()> {
         let content = Message::new()
-            .number(packet::TIMESTAMP, at_ns)
+            .number(packet::TIMESTAMP, self.process.begin_ns + at_ns)
             .message(packet::TRACK_EVENT, event);
         self.packet(packet::NEEDS_STATE, content)
     }
@@ -214,13 +252,17 @@ impl Trace<'_> {
         self.packet(flags, Message::new().message(packet::INTERNED_DATA, &data))
     }
 
-    fn tracks(&mut self, profile: &Profile, name: &str) -> io::Result<()> {
-        let pid = u64::from(std::process::id());
+    fn tracks(&mut self, profile: &Profile) -> io::Result<()> {
+        // Numbers of processes on several machines may be the same; those of threads are to differ as well.
+        let pid = match self.process.number {
+            None => u64::from(std::process::id()),
+            Some(number) => (u64::from(number) + 1) * MAX_THREADS,
+        };
         let of_process = Message::new()
             .number(descriptor::PROCESS_PID, pid)
-            .text(descriptor::PROCESS_NAME, name);
+            .text(descriptor::PROCESS_NAME, self.process.name);
         let process = Message::new()
-            .number(descriptor::UUID, PROCESS)
+            .number(descriptor::UUID, self.process.own(PROCESS))
             .message(descriptor::PROCESS, &of_process);
         self.track(&process)?;
         for (index, thread) in profile.threads.iter().enumerate() {
@@ -236,8 +278,8 @@ impl Trace<'_> {
                 .number(descriptor::THREAD_TID, tid)
                 .text(descriptor::THREAD_NAME, &thread.name);
             let track = Message::new()
-                .number(descriptor::UUID, FIRST_THREAD + index)
-                .number(descriptor::PARENT_UUID, PROCESS)
+                .number(descriptor::UUID, self.process.own(FIRST_THREAD + index))
+                .number(descriptor::PARENT_UUID, self.process.own(PROCESS))
                 .message(descriptor::THREAD, &of_thread);
             self.track(&track)?;
         }
@@ -252,8 +294,8 @@ impl Trace<'_> {
         for (uuid, name, unit) in counters {
             let counter = Message::new().number(descriptor::COUNTER_UNIT, unit);
             let track = Message::new()
-                .number(descriptor::UUID, uuid)
-                .number(descriptor::PARENT_UUID, PROCESS)
+                .number(descriptor::UUID, self.process.own(uuid))
+                .number(descriptor::PARENT_UUID, self.process.own(PROCESS))
                 .text(descriptor::NAME, name)
                 .message(descriptor::COUNTER, &counter);
             self.track(&track)?;
@@ -291,7 +333,7 @@ impl Trace<'_> {
     fn end(&mut self, track: u64, end_ns: Option<u64>) -> io::Result<()> {
         let event = Message::new()
             .number(event::TYPE, event::SLICE_END)
-            .number(event::TRACK_UUID, track);
+            .number(event::TRACK_UUID, self.process.own(track));
         self.event(end_ns.unwrap_or_default(), &event)
     }
 
@@ -299,7 +341,7 @@ impl Trace<'_> {
         let begins = |kind: u64, category: u64, name: u64| {
             Message::new()
                 .number(event::TYPE, kind)
-                .number(event::TRACK_UUID, track)
+                .number(event::TRACK_UUID, self.process.own(track))
                 .number(event::CATEGORY, category)
                 .number(event::NAME, name)
         };
@@ -334,7 +376,7 @@ impl Trace<'_> {
             }
         };
         if let Some(path) = slice.critical_path {
-            event = event.fixed(event::FLOW, u64::from(path) + 1);
+            event = event.fixed(event::FLOW, self.process.own(u64::from(path) + 1));
         }
         self.event(slice.begin_ns, &event)
     }
@@ -342,7 +384,7 @@ impl Trace<'_> {
     fn counter(&mut self, at_ns: u64, track: u64, value: u64) -> io::Result<()> {
         let event = Message::new()
             .number(event::TYPE, event::COUNTER)
-            .number(event::TRACK_UUID, track)
+            .number(event::TRACK_UUID, self.process.own(track))
             .number(event::COUNTER_VALUE, value);
         self.event(at_ns, &event)
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value as Json;
 
 #[path = "profiling/decoder.rs"]
-mod decoder;
+pub mod decoder;
 
 use decoder::{Kind, Trace};
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::profiling::decoder::Trace;
+
 /// A program that has another task make a number and print it.
 const PRINTS: &str = r#"func.func @main() -> !tfrt.chain {
   %ch = tfrt.new.chain
@@ -343,7 +345,12 @@ fn tasks_that_disagree_are_told_about_what() {
     let (_, _, err) = lead.end();
     let expected = "tfrt: error: 1 of 2 tasks is missing after 3s: /job:worker/task:1 (expected a proof of the shared secret, \
                     found that of another";
-    assert!(err.lines().nth(1).unwrap().starts_with(expected), "{err}");
+    assert!(err.lines().last().unwrap().starts_with(expected), "{err}");
+    // Who refuses a connection tells it, each reason once.
+    let refusals = err
+        .lines()
+        .filter(|line| line.starts_with("note: a connection was refused: "));
+    assert_eq!(refusals.count(), 1, "{err}");
 }
 
 /// Runs a program whose task 1 gets a signal in the middle, and returns what the lead tells, and how long it took.
@@ -418,6 +425,47 @@ fn an_interrupt_ends_a_worker_in_order() {
 }
 
 #[test]
+fn traces_of_all_tasks_are_one_trace() {
+    let program = file("tasks_traced.mlir", PRINTS);
+    let trace = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tasks-{job}-{task}.pftrace");
+    let words = [
+        "run",
+        "--cluster",
+        "auto",
+        "--trace",
+        text(&trace),
+        text(&program),
+    ];
+    let place = meeting("traced");
+    let mut tasks = [0, 1].map(|rank| ranked(&words, rank, 2, &place));
+    let mut bytes = Vec::new();
+    for (number, task) in tasks.iter_mut().enumerate() {
+        let (status, _, err) = task.end();
+        assert_eq!(status, Some(0), "{err}");
+        let path = text(&trace).replace("{job}", "worker");
+        bytes.extend(fs::read(path.replace("{task}", &number.to_string())).unwrap());
+    }
+    let trace = Trace::read(&bytes);
+    let processes: Vec<&str> = trace.processes.values().map(String::as_str).collect();
+    assert_eq!(processes, ["/job:worker/task:0", "/job:worker/task:1"]);
+    let of = |kernel: &str| {
+        let event = trace.slices("kernel").find(|event| event.name == kernel);
+        let event = event.unwrap_or_else(|| panic!("{kernel} is not there"));
+        let process = &trace.processes[&trace.parents[&event.track]];
+        (process.as_str(), event.at_ns)
+    };
+    let (asks, asked_at) = of("tfrt_dist.remote_execute");
+    let (prints, printed_at) = of("tfrt.print.i32");
+    assert_eq!((asks, prints), (processes[0], processes[1]));
+    // The clock of the machine is that of both, and is compared to within half a round trip.
+    let (least, most) = (asked_at - 50_000_000, asked_at + 20_000_000_000);
+    assert!(
+        (least..most).contains(&printed_at),
+        "{asked_at} {printed_at}"
+    );
+}
+
+#[test]
 fn a_check_measures_each_connection() {
     let meeting = meeting("check");
     let words = ["cluster", "check", "--bytes", "1MiB"];
@@ -438,9 +486,69 @@ fn a_check_measures_each_connection() {
             connection["bytes_per_second"].as_f64().unwrap() > 0.0,
             "{connection}"
         );
+        // They are on one machine, and have one clock.
+        let offset = connection["clock_offset_ns"].as_i64().unwrap();
+        let round_trip = connection["round_trip_ns"].as_i64().unwrap();
+        assert!(offset.abs() <= round_trip, "{connection}");
     }
     assert_eq!(connections[5]["from"], "/job:worker/task:2");
     assert_eq!(connections[5]["to"], "/job:worker/task:1");
+}
+
+#[test]
+fn a_check_names_the_connections_that_do_not_work() {
+    // Task 2 takes fewer bytes at a time than a probe has.
+    let places = [0, 1, 2].map(|task| meeting(&format!("check-fails-{task}")));
+    let tasks = places.iter().enumerate();
+    let tasks: String = tasks
+        .map(|(task, place)| format!("{task} = \"{place}\"\n"))
+        .collect();
+    let jobs = format!("[jobs.worker]\n{tasks}");
+    let cluster = file("tasks_check_fails.toml", &jobs);
+    let strict = format!("{jobs}[security.quotas]\nrequest_bytes = 100000\n");
+    let strict = file("tasks_check_fails_strict.toml", &strict);
+    let start = |words: &[&str], cluster: &Path, task: &str| {
+        let cluster = ["--cluster", text(cluster), "--task", task];
+        Task::start(tfrt(&[words, &cluster].concat()))
+    };
+    let words = ["cluster", "check", "--bytes", "1MiB"];
+    let mut lead = start(&words, &cluster, "/job:worker/task:0");
+    let _other = start(&["worker"], &cluster, "/job:worker/task:1");
+    let _strict = start(&["worker"], &strict, "/job:worker/task:2");
+    let (status, out, err) = lead.end();
+    assert_eq!(status, Some(1), "{err}");
+    let is_failed = |line: &&str| !line.contains(": round trip ");
+    let failed: Vec<&str> = out.lines().filter(is_failed).collect();
+    let [one, other] = failed[..] else {
+        panic!("{out}")
+    };
+    let why = "requests of a task that are not answered yet may have 100000 bytes: with another they have ";
+    for (line, from) in [(one, 0), (other, 1)] {
+        let begin = format!("/job:worker/task:{from} to /job:worker/task:2: ");
+        assert!(line.starts_with(&begin) && line.contains(why), "{out}");
+    }
+    assert_eq!(out.lines().count(), 6, "{out}");
+    let expected = "tfrt: error: 2 of 6 connections do not work";
+    assert_eq!(err.lines().last(), Some(expected), "{err}");
+}
+
+#[test]
+fn a_lead_whose_program_does_not_run_ends_the_others_at_once() {
+    let program = file("tasks_broken.mlir", "func.func @main() { what }\n");
+    let place = meeting("broken");
+    let words = ["run", "--cluster", "auto", text(&program)];
+    let begin = Instant::now();
+    let mut tasks = [1, 2, 0].map(|rank| ranked(&words, rank, 3, &place));
+    let (status, _, err) = tasks[2].end();
+    assert_eq!(status, Some(1), "{err}");
+    for task in &mut tasks[..2] {
+        let (status, _, err) = task.end();
+        assert_eq!(status, Some(1), "{err}");
+        let expected = "tfrt: error: the lead has failed: its program does not run";
+        assert_eq!(err.lines().nth(1), Some(expected), "{err}");
+    }
+    // They wait for a minute else.
+    assert!(begin.elapsed() < Duration::from_secs(30));
 }
 
 #[test]

@@ -345,7 +345,7 @@ impl Lowering<'_> {
         let fits = |(own, found): (&i64, &i64)| *own < 0 || *found < 0 || own == found;
         let has_shape = shape.len() == dims.len() && shape.iter().zip(&dims).all(fits);
         // A body of scalars may be calculated for many at once.
-        if !has_shape && !(is_scalar_body && shape.is_empty()) {
+        if !has_shape && (!is_scalar_body || !shape.is_empty()) {
             return Err(format!(
                 "has a result of extents {shape:?}, expected {dims:?}"
             ));

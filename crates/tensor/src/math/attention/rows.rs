@@ -230,9 +230,7 @@ impl AddValues<'_> {
         let len = N * S::F32_LANES;
         let (held, _) = S::as_mut_simd_f32s(&mut self.sums[column..][..len]);
         let mut sums = [simd.splat_f32s(0.0); N];
-        for index in 0..N {
-            sums[index] = held[index];
-        }
+        sums.copy_from_slice(&held[..N]);
         for (key, weight) in self.weights.iter().enumerate() {
             let (row, _) = S::as_simd_f32s(self.values.row(key, column..column + len));
             let (row, weight) = (&row[..N], simd.splat_f32s(*weight));
@@ -240,9 +238,7 @@ impl AddValues<'_> {
                 sums[index] = multiply_add(simd, weight, row[index], sums[index]);
             }
         }
-        for index in 0..N {
-            held[index] = sums[index];
-        }
+        held[..N].copy_from_slice(&sums);
         len
     }
 }

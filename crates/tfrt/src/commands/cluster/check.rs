@@ -38,6 +38,9 @@ struct Connection {
     round_trip_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<f64>,
+    /// How far the clock of `to` is ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_offset_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -53,7 +56,7 @@ pub fn check(options: &ClusterCheckOptions, console: &Console) -> Result<ExitSta
     let source = options.member.cluster.as_deref().unwrap_or("auto");
     let plan = Plan::new(&options.member, Some(source), true)?;
     if !plan.leads() {
-        return worker::serve(&plan, QueueOption::DEFAULT, console);
+        return worker::serve(&plan, QueueOption::DEFAULT, None, console);
     }
     let runtime = Runtime::new();
     let joined = plan.listen(&runtime, console)?.join();
@@ -103,8 +106,12 @@ pub fn check(options: &ClusterCheckOptions, console: &Console) -> Result<ExitSta
     }
 }
 
-/// Has one task measure its connection to another.
-fn probe(
+/// Has one task measure its connection to another, by so many bytes.
+///
+/// # Errors
+///
+/// The reason why it can't.
+pub fn probe(
     context: &ContextRef,
     from: &ClusterTask,
     to: &ClusterTask,
@@ -149,6 +156,7 @@ impl Connection {
             to: to.to_string(),
             round_trip_ns: probed.as_ref().ok().and_then(round_trip),
             bytes_per_second: probed.as_ref().ok().and_then(rate),
+            clock_offset_ns: probed.as_ref().ok().map(|probed| probed.clock_offset_ns),
             error: probed.as_ref().err().map(ToString::to_string),
         }
     }
@@ -160,7 +168,12 @@ impl Connection {
             None => {
                 let round_trip = duration(self.round_trip_ns.unwrap_or_default() as f64);
                 let rate = self.bytes_per_second.unwrap_or_default() / 1e9;
-                format!("{from} to {to}: round trip {round_trip}, {rate:.2} GB/s")
+                let offset = self.clock_offset_ns.unwrap_or_default();
+                let sign = if offset < 0 { '-' } else { '+' };
+                let offset = duration(offset.unsigned_abs() as f64);
+                format!(
+                    "{from} to {to}: round trip {round_trip}, {rate:.2} GB/s, clock {sign}{offset}"
+                )
             }
         }
     }

@@ -11,7 +11,7 @@ use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::profile::{
     About, CallSpan, Gauge, Profile, Recorder, Report, ReportedError, SourceText, Statistics,
-    write_perfetto,
+    TracedProcess, write_perfetto,
 };
 use tfrt::{ConcurrentWorkQueue, Error, HostAllocator, Program, Runtime};
 use tfrt_run::{ExitStatus, QueueOption};
@@ -46,6 +46,31 @@ struct RunRecording {
     /// The times at which functions were called.
     begins_ns: RefCell<Vec<u64>>,
     begun: RefCell<Option<RunStart>>,
+    task: RefCell<Option<TracedTask>>,
+}
+
+/// This process as one of several tasks.
+#[cfg_attr(
+    not(feature = "dist"),
+    expect(dead_code, reason = "there is one task without the feature")
+)]
+struct TracedTask {
+    /// The file of the trace.
+    path: PathBuf,
+    name: String,
+    number: u32,
+    /// The time at which the recorder was made, by the clock that the tasks share.
+    begin_ns: u64,
+}
+
+impl TracedTask {
+    fn process(&self) -> TracedProcess<'_> {
+        TracedProcess {
+            name: &self.name,
+            number: Some(self.number),
+            begin_ns: self.begin_ns,
+        }
+    }
 }
 
 /// The page for `--profile`, and data for it that no recorder has.
@@ -112,7 +137,27 @@ impl Profiling {
             stats: options.stats,
             begins_ns: RefCell::default(),
             begun: RefCell::default(),
+            task: RefCell::default(),
         })))
+    }
+
+    /// Says that this process is one of several tasks, and what time it is by the clock that they share.
+    #[cfg(feature = "dist")]
+    pub fn set_task(&self, config: &tfrt::dist::context::ContextConfig, now_ns: u64) {
+        use crate::commands::member::{file_of, number_of};
+        let Some((recorded, path)) = self
+            .0
+            .as_ref()
+            .and_then(|it| Some((it, it.trace.as_ref()?)))
+        else {
+            return;
+        };
+        *recorded.task.borrow_mut() = number_of(config).map(|number| TracedTask {
+            path: file_of(path, &config.task),
+            name: config.task.to_string(),
+            number,
+            begin_ns: now_ns.saturating_sub(recorded.recorder.now_ns()),
+        });
     }
 
     /// Refuses to write over files that were read, of which some are known late.
@@ -226,7 +271,12 @@ impl Profiling {
         let programs = std::slice::from_ref(program);
         let profile = Profile::of_calls(&recording, programs, &begins_ns);
         if let Some(path) = &recorded.trace {
-            let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, name, out);
+            let task = recorded.task.borrow();
+            let (path, process) = match &*task {
+                Some(task) => (&task.path, task.process()),
+                None => (path, TracedProcess::alone(name)),
+            };
+            let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, &process, out);
             let len_bytes = delivery.add(path, write)?;
             delivery.tell_of(WrittenFile::new(path, len_bytes, "https://ui.perfetto.dev"));
         }

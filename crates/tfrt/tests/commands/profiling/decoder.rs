@@ -1,6 +1,6 @@
 //! Reads traces as Perfetto does, by the field numbers of its published definitions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub struct Trace {
     /// Names of threads and counters by their tracks.
     pub threads: BTreeMap<u64, String>,
     pub counters: BTreeMap<u64, String>,
+    /// Names of processes by their tracks, and the tracks in which others lie.
+    pub processes: BTreeMap<u64, String>,
+    pub parents: BTreeMap<u64, u64>,
 }
 
 /// A value of a field.
@@ -119,9 +122,16 @@ impl Trace {
         let mut trace = Trace::default();
         let [mut names, mut categories, mut keys, mut texts] = [const { None }; 4];
         let mut lines: HashMap<u64, u64> = HashMap::new();
+        let (mut sequence, mut sequences) = (None, HashSet::new());
+        let mut tracks = HashSet::new();
         for packet in Fields::of(bytes).all(1).map(Fields::of) {
-            assert_eq!(packet.number(10), Some(1), "there is one sequence");
+            let of = packet.number(10);
             if let Some(data) = packet.message(12) {
+                assert!(
+                    sequences.insert(of),
+                    "each process has a sequence of its own"
+                );
+                sequence = of;
                 assert_eq!(packet.number(13), Some(3), "names begin here");
                 categories = Some(interned(&data, 1));
                 names = Some(interned(&data, 2));
@@ -131,8 +141,19 @@ impl Trace {
                     lines.insert(place.number(1).unwrap(), place.number(4).unwrap());
                 }
             }
+            assert_eq!(
+                of, sequence,
+                "names of a sequence come before the rest of it"
+            );
             if let Some(track) = packet.message(60) {
                 let uuid = track.number(1).expect("a track has a number");
+                assert!(tracks.insert(uuid), "tracks have numbers of their own");
+                if let Some(process) = track.message(3) {
+                    trace.processes.insert(uuid, process.text(6));
+                }
+                trace
+                    .parents
+                    .extend(track.number(5).map(|parent| (uuid, parent)));
                 if let Some(thread) = track.message(4) {
                     trace.threads.insert(uuid, thread.text(5));
                 }

@@ -97,7 +97,6 @@ fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             _ => return Err("begins with a value of another type".to_owned()),
         });
     }
-    let mut wide = wide;
     let mut counts = Vec::with_capacity(dims.len());
     for axis in 0..dims.len() {
         let size = l.dims(flattened(&wide)[0])[axis];
