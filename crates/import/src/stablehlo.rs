@@ -44,7 +44,7 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
 }
 
 /// Returns the function that is the model: `@main`, or the only one that is public.
-fn main(module: &Module) -> Result<OpId, Diagnostic> {
+fn main(module: &Module) -> Result<OpId, Diagnostics> {
     let functions = module
         .children(module.top())
         .filter(|op| *module.op(*op).name() == "func.func");
@@ -65,7 +65,9 @@ fn main(module: &Module) -> Result<OpId, Diagnostic> {
                 "expected a function '@main', or one that is public, found {} of these",
                 all.len()
             );
-            Err(module.error_at(codes::NOT_A_MODEL, module.top(), message))
+            Err(module
+                .error_at(codes::NOT_A_MODEL, module.top(), message)
+                .into())
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn of_row(attr: &AttrDef, value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
         AttrKind::Tensor => tensor(value),
         AttrKind::Region | AttrKind::Function => Err(broken("an operation with a body is called")),
     };
-    made.map_err(|_| mistaken(&attr.name, &format!("{:?}", attr.kind), value))
+    made.map_err(|_| mistaken(attr.name, &format!("{:?}", attr.kind), value))
 }
 
 /// Makes the value of an attribute of an operation of TensorFlow.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tfrt_ir::types::DYNAMIC;
-use tfrt_ir::{Attribute, BlockId, Diagnostic, Location, Module, OpId, Type};
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, OpId, Type};
 
 use crate::codes;
 
@@ -49,7 +49,7 @@ fn stated(module: &Module, function: OpId, list: &str, name: &str) -> Vec<Option
 }
 
 /// Gives a function the attributes by which it is a model.
-pub(super) fn name(module: &mut Module, function: OpId) -> Result<(), Diagnostic> {
+pub(super) fn name(module: &mut Module, function: OpId) -> Result<(), Diagnostics> {
     let region = module.op(function).regions().first().copied();
     let block = region.and_then(|region| module.entry_block(region));
     let signature = module.op(function).attribute("function_type").cloned();
@@ -59,14 +59,16 @@ pub(super) fn name(module: &mut Module, function: OpId) -> Result<(), Diagnostic
         .and_then(Type::as_function);
     let (Some(block), Some(signature)) = (block, signature) else {
         let message = "expected a function with a body";
-        return Err(module.error_at(codes::NOT_A_MODEL, function, message));
+        return Err(module
+            .error_at(codes::NOT_A_MODEL, function, message)
+            .into());
     };
     for ty in signature.inputs.iter().chain(&signature.results) {
         if ty.as_shaped().is_none() {
             let message = format!(
                 "expected arguments and results that are tensors of known rank, found {ty}"
             );
-            return Err(module.error_at(codes::MODEL_TYPE, function, message));
+            return Err(module.error_at(codes::MODEL_TYPE, function, message).into());
         }
     }
     let inputs = argument_names(module, block);
