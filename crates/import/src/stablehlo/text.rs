@@ -22,12 +22,11 @@ pub(super) fn looks_like_model(bytes: &[u8]) -> bool {
     let code = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());
-    let mut code =
-        code.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"(<=#".contains(c)));
-    code.any(|word| {
-        let is_operation = word.starts_with("stablehlo.") || word.starts_with("chlo.");
-        is_operation || word == "mhlo.num_partitions" || word == "jax.uses_shape_polymorphism"
-    })
+    let mut words =
+        code.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"(<=#{,".contains(c)));
+    // JAX puts attributes of the last two on modules and arguments.
+    let prefixes = ["stablehlo.", "chlo.", "mhlo.", "jax."];
+    words.any(|word| prefixes.iter().any(|prefix| word.starts_with(prefix)))
 }
 
 /// Returns the error on bytes that are StableHLO in another form than text.

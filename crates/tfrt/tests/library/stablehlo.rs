@@ -242,3 +242,22 @@ fn bytecode_is_refused_with_the_line_that_prints_it() {
     let told = Runtime::new().load_model(&input).unwrap_err().to_string();
     assert!(told.contains("deserialize_portable_artifact"), "{told}");
 }
+
+#[test]
+fn modules_without_operations_are_told_by_the_attributes_of_jax() {
+    let text = "module @jit_f {\n  func.func public @main(%arg0: tensor<?xf32> {mhlo.sharding = \"\"}) -> tensor<?xf32> {\n    \
+                return %arg0 : tensor<?xf32>\n  }\n}\n";
+    let runtime = Runtime::new();
+    let model = open(&runtime, text).unwrap();
+    let x = tfrt::Tensor::from_slice(&[2], &[1.0_f32, 2.0]).unwrap();
+    let outputs = model.call(&runtime.context(), [("arg0", x)]).wait();
+    assert_eq!(
+        outputs
+            .unwrap()
+            .tensor("result0")
+            .unwrap()
+            .to_vec::<f32>()
+            .unwrap(),
+        [1.0, 2.0]
+    );
+}
