@@ -1,12 +1,12 @@
 """Exports models from TensorFlow as SavedModels, and compares what `tfrt` and TensorFlow make of them.
 
     python benches/peers/saved_models.py export FOLDER [NAME..]    # needs tensorflow
-    python benches/peers/saved_models.py compare FOLDER [NAME..] [--tfrt PATH] [--rounds N]
+    python benches/peers/saved_models.py compare FOLDER [NAME..] [--tfrt PATH]
 
 `export` makes each model, draws every variable from a normal distribution (variances positive), and writes the directory of
-the model, inputs and TensorFlow's outputs (.npz), and TensorFlow's times: `times.json` with loading, first call and median.
+the model, with inputs and TensorFlow's outputs.
 `compare` runs `tfrt run` and `tfrt bench` on the same directories, and prints a line for each model: the largest difference
-relative to the largest output, and both times. It needs NumPy alone.
+relative to the largest output, and the times of both, TensorFlow's behind ours where it is installed.
 """
 
 import json
@@ -267,7 +267,7 @@ def export(folder, names):
     modules, keras_ones = tf_modules(), keras_models()
     for name in names or [*keras_ones, *modules]:
         directory = folder / name
-        if (directory / "times.json").exists():
+        if (directory / "exported").exists():
             continue
         try:
             random = np.random.default_rng(SEED)
@@ -287,50 +287,66 @@ def export(folder, names):
 def measure(name, directory, random):
     import tensorflow as tf
 
-    begin = time.perf_counter()
-    loaded = tf.saved_model.load(str(directory))
-    signature = loaded.signatures["serving_default"]
-    load = time.perf_counter() - begin
-    specs = signature.structured_input_signature[1]
-    inputs = draw_inputs(name, specs, random)
-    tensors = {key: tf.constant(value) for key, value in inputs.items()}
-    begin = time.perf_counter()
-    outputs = {key: value.numpy() for key, value in signature(**tensors).items()}
-    first = time.perf_counter() - begin
-    rounds, end = [], time.perf_counter() + 2.0
-    while time.perf_counter() < end or len(rounds) < 5:
-        begin = time.perf_counter()
-        signature(**tensors)
-        rounds.append(time.perf_counter() - begin)
+    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
+    inputs = draw_inputs(name, signature.structured_input_signature[1], random)
+    outputs = signature(**{key: tf.constant(value) for key, value in inputs.items()})
     for key, value in inputs.items():
         if value.dtype == object:
             (directory / f"in.{key}.json").write_text(json.dumps(value.tolist()))
         else:
             np.save(directory / f"in.{key}.npy", value)
     for key, value in outputs.items():
-        np.save(directory / f"out.{key}.npy", value)
-    times = {"load": load, "first": first, "median": float(np.median(rounds))}
-    (directory / "times.json").write_text(json.dumps(times))
-    print(f"{name}: load {load:.3f} s, first {first:.3f} s, median {times['median'] * 1e3:.3f} ms", flush=True)
+        np.save(directory / f"out.{key}.npy", value.numpy())
+    (directory / "exported").touch()
+    print(name, flush=True)
+
+
+def tensorflow_times(directory):
+    """Returns TensorFlow's times of loading with a first call, and of a call in the median, in ms."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        import tensorflow as tf
+    except ImportError:
+        return float("nan"), float("nan")
+    given = {path.name[3:-4]: np.load(path) for path in directory.glob("in.*.npy")}
+    given |= {path.name[3:-5]: np.array(json.loads(path.read_text()), object) for path in directory.glob("in.*.json")}
+    begin = time.perf_counter()
+    loaded = tf.saved_model.load(str(directory))
+    signature = loaded.signatures["serving_default"]
+    tensors = {key: tf.constant(value) for key, value in given.items()}
+    {key: value.numpy() for key, value in signature(**tensors).items()}
+    whole = time.perf_counter() - begin
+    rounds, end = [], time.perf_counter() + 1.0
+    while time.perf_counter() < end or len(rounds) < 5:
+        begin = time.perf_counter()
+        signature(**tensors)
+        rounds.append(time.perf_counter() - begin)
+    return whole * 1e3, float(np.median(rounds)) * 1e3
 
 
 # Comparison --------------------------------------------------------------------------------------------------------
 
 
-def compare(folder, names, tfrt, rounds):
+def compare(folder, names, tfrt):
+    try:
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(THREADS)
+        tf.config.threading.set_inter_op_parallelism_threads(THREADS)
+    except ImportError:
+        pass
     total = passed = 0
     print("| model | largest difference | load + first call, ms: tfrt | TensorFlow | call, ms: tfrt | TensorFlow |")
     print("| --- | --- | --- | --- | --- | --- |")
     for directory in sorted(folder.iterdir()):
-        if not (directory / "times.json").exists() or (names and directory.name not in names):
+        if not (directory / "exported").exists() or (names and directory.name not in names):
             continue
         total += 1
-        passed += one(directory, tfrt, rounds)
+        passed += one(directory, tfrt)
     print(f"\n{passed} of {total} agree within 1e-4 of the largest output")
 
 
-def one(directory, tfrt, rounds):
-    times = json.loads((directory / "times.json").read_text())
+def one(directory, tfrt):
     given = []
     for path in sorted(directory.glob("in.*")):
         given += ["--input", f"{path.name.split('.', 1)[1].rsplit('.', 1)[0]}={path}"]
@@ -358,9 +374,8 @@ def one(directory, tfrt, rounds):
     command = [tfrt, "bench", "--queue", f"multi:{THREADS}", "--json", str(directory), *given]
     result = subprocess.run(command, capture_output=True, text=True)
     call = median(result.stdout)
-    tf_whole = (times["load"] + times["first"]) * 1e3
-    print(f"| {directory.name} | {worst:.1e} | {whole * 1e3:.0f} | {tf_whole:.0f} | {call:.3f} | "
-          f"{times['median'] * 1e3:.3f} |", flush=True)
+    tf_whole, tf_call = tensorflow_times(directory)
+    print(f"| {directory.name} | {worst:.1e} | {whole * 1e3:.0f} | {tf_whole:.0f} | {call:.3f} | {tf_call:.3f} |", flush=True)
     return worst <= 1e-4
 
 
@@ -390,7 +405,7 @@ def main():
     arguments = sys.argv[1:]
     if len(arguments) < 2 or arguments[0] not in ("export", "compare"):
         sys.exit(__doc__)
-    options = {"--tfrt": "target/release/tfrt", "--rounds": "3"}
+    options = {"--tfrt": "target/release/tfrt"}
     rest = []
     while arguments:
         word = arguments.pop(0)
@@ -402,7 +417,7 @@ def main():
     if rest[0] == "export":
         export(folder, names)
     else:
-        compare(folder, names, options["--tfrt"], int(options["--rounds"]))
+        compare(folder, names, options["--tfrt"])
 
 
 if __name__ == "__main__":
