@@ -1,6 +1,6 @@
-"""Writes modules.mlir: small modules, each with the results that JAX gives.
+"""Writes modules.stablehlo: small modules, each with the results that JAX gives.
 
-    python tests/stablehlo/write.py > tests/stablehlo/modules.mlir
+    python tests/stablehlo/write.py > tests/stablehlo/modules.stablehlo
 
 A module is what JAX prints of a function of constants; behind its own results it returns what they are to be, as
 constants. `crates/tfrt/tests/library/stablehlo.rs` runs all and compares. Needs `pip install jax`.
