@@ -37,7 +37,8 @@ impl Legalize {
     }
 }
 
-/// Replaces an operation by others. Returns a value for each of its results, or an error message.
+/// Replaces an operation by others. Returns a value for each of its results, or an error message; no values for an operation
+/// with results that it does not stand for in this form.
 pub type ExpandFn = fn(&mut Expansion<'_>) -> Result<Vec<ValueId>, String>;
 
 /// ONNX. The passes behind `legalize` look through its names themselves, so its operations stay as they are written.

@@ -164,10 +164,18 @@ fn entries_are_as_the_kernels_are() {
         let with_kernel = entries.iter().filter(|entry| has_kernel(entry));
         let entry_names: BTreeSet<&str> = with_kernel.map(|entry| entry.name()).collect();
         // What these take and give is a model's business, and checked when they are called.
-        let dialects = ["cpu.onnx.", "cpu.graph.", "cpu.fused.", "cpu.stored."];
-        let is_of_onnx = |name: &&str| dialects.iter().any(|dialect| name.starts_with(dialect));
+        let dialects = [
+            "cpu.onnx.",
+            "cpu.graph.",
+            "cpu.fused.",
+            "cpu.stored.",
+            "cpu.tf.",
+            "cpu.stablehlo.",
+        ];
+        let is_of_models = |name: &&str| dialects.iter().any(|dialect| name.starts_with(dialect));
         let kernel_names = kernels.iter().map(|kernel| kernel.name());
-        let kernel_names: BTreeSet<&str> = kernel_names.filter(|name| !is_of_onnx(name)).collect();
+        let kernel_names: BTreeSet<&str> =
+            kernel_names.filter(|name| !is_of_models(name)).collect();
         for name in kernel_names.difference(&entry_names) {
             differences.push(format!("{name}: the kernel has no entry"));
         }

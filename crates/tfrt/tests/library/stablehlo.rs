@@ -93,7 +93,8 @@ fn compare(found: &Tensor, wanted: &Tensor) -> Result<(), String> {
 
 #[test]
 fn modules_give_what_jax_gives() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stablehlo/modules.stablehlo");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stablehlo/modules.stablehlo");
     let text = fs::read_to_string(path).unwrap();
     let runtime = Runtime::new();
     let (mut failed, mut n) = (Vec::new(), 0);

@@ -228,7 +228,8 @@ fn files_that_no_format_recognises_are_told_which_there_are() {
     let runtime = builder().build();
     let file = File::new("letter", "Dear reader,\n");
     let error = runtime.open_model(&file.0).unwrap_err().to_string();
-    let expected = "expected a model: ONNX, calc, MLIR text with a function, or what `tfrt compile` makes of these";
+    let expected = "expected a model: ONNX, SavedModel, StableHLO, calc, MLIR text with a function, or what `tfrt compile` \
+                    makes of these";
     assert!(error.contains(expected), "{error}");
 }
 

@@ -180,8 +180,8 @@ fn files_of_other_kinds_are_no_models() {
         // Not in the runtime that all share, whose threads never end: what tests leave is counted.
         let error = runtime.open_model(&path).unwrap_err();
         let expected = format!(
-            "{name}: error: expected a model: ONNX, MLIR text with a function, or what `tfrt compile` makes of \
-             these; found {found} [TF1001]"
+            "{name}: error: expected a model: ONNX, SavedModel, StableHLO, MLIR text with a function, or what \
+             `tfrt compile` makes of these; found {found} [TF1001]"
         );
         assert_eq!(error.to_string(), expected);
     }
