@@ -121,7 +121,7 @@ impl RuntimeBuilder {
     /// use tfrt::{Formats, Runtime};
     ///
     /// let runtime = Runtime::builder().formats(Formats::builtin()).build();
-    /// assert_eq!(runtime.formats().names(), "ONNX");
+    /// assert_eq!(runtime.formats().names(), "ONNX, SavedModel, StableHLO");
     /// ```
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
