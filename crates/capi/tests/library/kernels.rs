@@ -55,6 +55,7 @@ fn views_that_a_kernel_keeps_outlive_its_call() {
         (1.0, "1.000000e+00"),
         (5.0, "1.600000e+01"),
         (0.0, "1.650000e+02"),
+        (-1.0, "1.649000e+03"),
     ] {
         let inputs = vec![bed.floats(&[1], &[x])];
         let text = bed.text("tf.TestKeep", inputs, &OpAttrs::new()).unwrap();

@@ -74,7 +74,8 @@ end:
     TF_DeleteStatus(s);
 }
 
-/* keep: holds its views of input and output beyond the call, and adds to the input what the views of the last call say. */
+/* keep: holds its views of input and output beyond the call, and adds to the input what the views of the last call say.
+   After an input below 0 nothing is held. */
 static void keep_compute(void* state, TF_OpKernelContext* ctx) {
     (void)state;
     static TF_Tensor *x, *z;
@@ -93,7 +94,13 @@ static void keep_compute(void* state, TF_OpKernelContext* ctx) {
         TF_SetStatus(s, 13, "the output has the memory of an input that a view leads to");
         TF_OpKernelContext_Failure(ctx, s);
     }
-    *(float*)TF_TensorData(z) = before + *(float*)TF_TensorData(x);
+    float own = *(float*)TF_TensorData(x);
+    *(float*)TF_TensorData(z) = before + own;
+    if (own < 0) {
+        TF_DeleteTensor(x);
+        TF_DeleteTensor(z);
+        x = z = NULL;
+    }
     TF_DeleteStatus(s);
 }
 
