@@ -1,7 +1,7 @@
 //! Matrices whose elements are integers of a few bits, packed into bytes, with a scale and a zero point for each block.
 //!
 //! A column lies as a row of bytes, the first elements in the low bits. Rows are multiplied by the bytes as they lie
-//! ([`units`]): no column is unpacked, and a row gets the same bits however many rows there are. Columns whose rows have
+//! (`units.rs`): no column is unpacked, and a row gets the same bits however many rows there are. Columns whose rows have
 //! scales in any order, or whose blocks are no power of two of words, are made `f32` one after the other.
 
 use std::sync::Arc;
