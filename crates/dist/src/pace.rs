@@ -1,9 +1,9 @@
 //! [`Pace`]: whether work that is done again and again is short enough to be done on a thread of the transport;
 //! [`Dispatcher`]: where what waits for messages goes on.
 //!
-//! What is done where a message has arrived costs no other thread, but holds up the messages behind it. So it is tried
-//! there, and its time taken: where it took long, the next times are left to the host's queue, once, then twice as often,
-//! and so on; where it was short, that begins anew. A function that takes long holds up others once in some thousand times.
+//! Work that runs on the thread which has read its message wakes no other thread, but holds up the messages behind it. So
+//! the work is tried there, and its time taken. After a long run the next runs are left to the host's queue: one, then two,
+//! four and so on; a short run sets that back. A function that takes long holds up others once in some thousand runs.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};

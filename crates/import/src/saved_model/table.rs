@@ -27,7 +27,7 @@ const MAX_KEY_BYTES: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// What is wrong with the bytes, with its place.
+/// A message that tells the first fault of the bytes, with its place.
 pub(super) fn read(bytes: &[u8]) -> Result<Entries, String> {
     let end = bytes.len().checked_sub(FOOTER_BYTES);
     let end = end.ok_or_else(|| {
