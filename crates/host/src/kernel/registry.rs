@@ -341,19 +341,26 @@ fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
 }
 
 /// The Levenshtein distance of two names, or any number above `limit` once it exceeds that.
+///
+/// A row of the table ends the work as soon as all its numbers exceed the limit, so that names with little in common
+/// cost a few rows: a hostile file may have thousands of unknown names.
 fn distance(a: &str, b: &str, limit: usize) -> usize {
     if a.len().abs_diff(b.len()) > limit {
         return limit + 1;
     }
-    let b = b.as_bytes();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        let (mut diagonal, mut left, mut least) = (i, i + 1, i + 1);
+        row[0] = left;
+        for (y, above) in b.bytes().zip(&mut row[1..]) {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = *above;
+            left = substituted.min(left + 1).min(diagonal + 1);
+            *above = left;
+            least = least.min(left);
+        }
+        if least > limit {
+            return least;
         }
     }
     row[b.len()]
