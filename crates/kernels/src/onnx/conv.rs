@@ -11,30 +11,34 @@ use tfrt_tensor::math::conv::channels_first::{
     convolve_transposed_ordered_into, output_extents,
 };
 use tfrt_tensor::math::conv::{Convolution, TensorConvEpilogue, TransposedConvolution};
-use tfrt_tensor::math::quantize::{QuantParams, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims};
 
 use super::cast::converted;
-use super::matmul::centred;
 use super::outputs::IntoValue;
 use super::pool::image;
 use super::prepare::{PrepareRow, PreparedKernel, erase};
-use super::quantize::numbers;
 use super::windows::SpatialAttributes;
 use super::{NodeCall, Operations, Outputs};
 
+mod bytes;
 mod deformable;
 mod transposed;
 
 pub(super) const OPERATIONS: &Operations = &[
     ("conv", convolution),
-    ("onnx.ConvInteger", integers),
+    ("onnx.ConvInteger", bytes::integers),
     ("onnx.DeformConv", deformable::deformed),
-    ("onnx.QLinearConv", quantized),
+    ("onnx.QLinearConv", bytes::quantized),
 ];
 
 /// The nodes whose constant filters are reordered.
-pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
+pub(super) const PREPARE: &[PrepareRow] = &[
+    PREPARE_CONVOLUTION,
+    bytes::PREPARE_INTEGERS,
+    bytes::PREPARE_QUANTIZED,
+];
+
+const PREPARE_CONVOLUTION: PrepareRow = PrepareRow {
     op: "conv",
     inputs: &[1],
     types: &[],
@@ -50,7 +54,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
         Ok(Some(erase(filter)))
     },
     restore: None,
-}];
+};
 
 impl PreparedKernel for OrderedFilter {
     fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
@@ -252,84 +256,4 @@ fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Er
     }
     let (convolution, output) = described(node, |rank| filter.extents(node, rank), "groups")?;
     convolved(node, Form::Plain(convolution), filter, &output)
-}
-
-/// Calculates the exact sums of a convolution of integers without their zero points, with a bias of integers.
-fn exact(
-    node: &NodeCall<'_>,
-    filter_index: usize,
-    zeros: [usize; 2],
-    bias: Option<usize>,
-) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
-    let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(filter_index)?);
-    let extents = |rank| node.inputs.extents(filter_index, rank);
-    let (convolution, output) = described(node, extents, "group")?;
-    let (x, x_chain) = centred(node, x, numbers(node, zeros[0])?, 1)?;
-    let (filter, filter_chain) = centred(node, filter, numbers(node, zeros[1])?, 0)?;
-    let bias = match bias {
-        Some(index) => node.inputs.optional_dense(index)?,
-        None => None,
-    };
-    let (shift, shift_chain) = match bias {
-        Some(bias) => {
-            let (shift, chain) = converted(node, bias, DType::F64)?;
-            (Some(shift), chain)
-        }
-        None => (None, AsyncValue::available(Chain)),
-    };
-    let sums = node.output(DType::F64, &output)?;
-    let (execution, written) = (node.execution.clone(), sums.clone());
-    let ready = x_chain
-        .and_then_value(move |_| filter_chain)
-        .and_then_value(move |_| shift_chain);
-    let chain = ready.and_then_value(move |_| {
-        let after = TensorConvEpilogue {
-            shift,
-            ..TensorConvEpilogue::default()
-        };
-        convolve_into(&execution, &convolution, [&x, &filter], after, &written).into_value()
-    });
-    Ok((sums, chain))
-}
-
-/// `ConvInteger`: a convolution of integers, with results of 32 bits
-fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (sums, chain) = exact(node, 1, [2, 3], None)?;
-    let out = node.output(DType::I32, &sums.shape().to_dims())?;
-    let (execution, written) = (node.execution.clone(), out.clone());
-    let chain = chain.and_then_value(move |_| {
-        cast_into(&execution, Casting::default(), &sums, &written).into_value()
-    });
-    Ok(Outputs::later(out, chain))
-}
-
-/// `QLinearConv`: a convolution of quantised numbers; filters may have a scale and zero point each
-fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (sums, chain) = exact(node, 3, [2, 5], Some(8))?;
-    let extents = sums.shape().to_dims();
-    let (x_scale, y_scale) = (node.inputs.number(1)?, node.inputs.number(6)?);
-    let scales: Vec<f64> = numbers(node, 4)?
-        .iter()
-        .map(|w| y_scale / (x_scale * w))
-        .collect();
-    let zero = numbers(node, 7)?.first().copied().unwrap_or(0.0);
-    let dtype = match node.inputs.optional_dense(7)? {
-        Some(zero) => zero.dtype(),
-        None => node.inputs.dense(0)?.dtype(),
-    };
-    let (zeros, count) = (vec![zero; scales.len()], [scales.len()]);
-    let shape = if scales.len() == 1 {
-        &[][..]
-    } else {
-        &count[..]
-    };
-    let scaling = QuantParams::new(&extents, Some(1), 0, (shape, scales), zeros)
-        .map_err(|error| node.with_name(&error))?;
-    let out = node.output(dtype, &extents)?;
-    let (execution, written) = (node.execution.clone(), out.clone());
-    let chain = chain.and_then_value(move |_| {
-        let precision = (DType::F64, Casting::default());
-        quantize_into(&execution, scaling, precision, &sums, &written).into_value()
-    });
-    Ok(Outputs::later(out, chain))
 }

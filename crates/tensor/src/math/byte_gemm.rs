@@ -55,19 +55,27 @@ impl PackedBytes {
             let message = format!("expected a matrix to pack, found extents {extents:?}");
             return Err(Error::invalid_argument(message));
         };
-        let less = bias(b.dtype())?;
+        PackedBytes::of_bytes([depth, n_columns], b.dtype(), b.read()?.bytes(), zeros)
+    }
+
+    /// Packs the bytes of a matrix, as [`new`](Self::new) does.
+    pub(crate) fn of_bytes(
+        [depth, n_columns]: [usize; 2],
+        dtype: DType,
+        bytes: &[u8],
+        zeros: &[i32],
+    ) -> Result<PackedBytes, Error> {
+        let less = bias(dtype)?;
         let fits = depth <= MAX_DEPTH && [0, 1, n_columns].contains(&zeros.len());
         let fits = fits && are_bytes(zeros);
         if !fits {
             let n_zeros = zeros.len();
             let message = format!(
-                "expected a matrix of at most {MAX_DEPTH} rows with a zero point for each column, found {extents:?} and \
-                 {n_zeros}"
+                "expected a matrix of at most {MAX_DEPTH} rows with a zero point for each column, found extents [{depth}, \
+                 {n_columns}] and {n_zeros}"
             );
             return Err(Error::invalid_argument(message));
         }
-        let reading = b.read()?;
-        let bytes = reading.bytes();
         let n_pairs = depth.div_ceil(2);
         let mut panels = vec![[[0; 2]; COLUMNS]; n_columns.div_ceil(COLUMNS) * n_pairs];
         for (row, bytes) in bytes.chunks_exact(n_columns.max(1)).enumerate() {
@@ -104,12 +112,12 @@ impl PackedBytes {
 }
 
 /// Returns whether all numbers are of the range of `u8` or `i8`.
-fn are_bytes(zeros: &[i32]) -> bool {
+pub(crate) fn are_bytes(zeros: &[i32]) -> bool {
     zeros.iter().all(|zero| (-128..=255).contains(zero))
 }
 
 /// Returns the number that elements of a type are above signed bytes.
-fn bias(dtype: DType) -> Result<i32, Error> {
+pub(crate) fn bias(dtype: DType) -> Result<i32, Error> {
     match dtype {
         DType::Ui8 => Ok(128),
         DType::I8 => Ok(0),
@@ -120,7 +128,7 @@ fn bias(dtype: DType) -> Result<i32, Error> {
 }
 
 /// Returns the bits that differ between a byte and the signed one that is `less` below it.
-const fn flip(less: i32) -> u8 {
+pub(crate) const fn flip(less: i32) -> u8 {
     if less == 0 { 0 } else { 0x80 }
 }
 
@@ -179,19 +187,19 @@ pub fn byte_product_into(
 }
 
 /// Rows of bytes, from the first one of a part on.
-struct LeftRows<'a> {
-    bytes: &'a [u8],
-    depth: usize,
+pub(crate) struct LeftRows<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) depth: usize,
     /// The number that elements are above signed bytes.
-    less: i32,
+    pub(crate) less: i32,
     /// No zero point, one, or one for each row.
-    zeros: &'a [i32],
+    pub(crate) zeros: &'a [i32],
 }
 
 impl LeftRows<'_> {
     /// Multiplies as many rows by the columns from one on, which begins a panel, into rows of the result; of one row
     /// perhaps some columns alone.
-    fn multiply(&self, n_rows: usize, b: &PackedBytes, column: usize, out: &mut [i32]) {
+    pub(crate) fn multiply(&self, n_rows: usize, b: &PackedBytes, column: usize, out: &mut [i32]) {
         let n_pairs = b.n_pairs();
         let width = out.len().checked_div(n_rows).unwrap_or(0);
         // Rows of a group stay near while all panels pass by.

@@ -20,13 +20,14 @@ use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply_widened};
-use super::number::{Number, Real};
+use super::number::Real;
 use super::window::{Window, Windows};
 use super::{parallel, vectorized};
 use crate::math::Family;
 use crate::with_real;
-use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
+mod bytes;
 pub mod channels_first;
 pub mod deformed;
 mod depthwise;
@@ -36,6 +37,7 @@ mod patches;
 mod transposed;
 mod winograd;
 
+pub use bytes::{PackedByteFilter, Requantize, convolve_bytes_into, requantize_into};
 pub use depthwise::convolve_depthwise_into;
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
@@ -274,7 +276,7 @@ fn convolve_of<T: MatmulElement + Real>(
     )
 }
 
-fn in_order<'a, T: crate::Element>(view: &TensorView<'a, T>) -> Result<&'a [T], Error> {
+fn in_order<'a, T: Element>(view: &TensorView<'a, T>) -> Result<&'a [T], Error> {
     view.as_slice().ok_or_else(|| {
         Error::invalid_argument(
             "a convolution's tensors lie in row-major order: copy the view first",
@@ -407,7 +409,7 @@ impl ConvPlan {
                 }
                 false => {
                     let columns = group * own_channels..(group + 1) * own_channels;
-                    self.gather(input, output, n, columns, patches);
+                    self.gather(input, output, n, columns, T::ZERO, patches);
                     Matrix::new(patches, 0, [n, n_columns], [n_columns, 1])
                 }
             };
@@ -422,19 +424,21 @@ impl ConvPlan {
         }
     }
 
-    /// Gathers the elements that `n` outputs from `output` on read, of some channels, into a row for each (im2col).
-    fn gather<T: Number>(
+    /// Gathers the elements that `n` outputs from `output` on read, of some channels, into a row for each (im2col), with
+    /// `around` in place of those that lie outside of the image.
+    fn gather<T: Element>(
         &self,
         input: &[T],
         output: usize,
         n: usize,
         channels: std::ops::Range<usize>,
+        around: T,
         patches: &mut Vec<T>,
     ) {
         let n_own = channels.len();
         let row_len = self.windows.n_taps() * n_own;
         patches.clear();
-        patches.resize(n * row_len, T::ZERO);
+        patches.resize(n * row_len, around);
         let step = self.step();
         for index in 0..n {
             let row = &mut patches[index * row_len..][..row_len];

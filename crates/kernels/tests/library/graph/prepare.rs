@@ -122,6 +122,18 @@ fn filters_of_channels_first_are_brought_into_order_once() {
 }
 
 #[test]
+fn filters_of_bytes_are_packed_once() {
+    for (x_type, w_type) in [(DType::Ui8, DType::I8), (DType::I8, DType::Ui8)] {
+        let x = Floats::new(x_type, 1, &[2, 4, 9, 7]);
+        let w = Floats::new(w_type, 2, &[6, 2, 3, 2]);
+        assert!(is_prepared("onnx.ConvInteger", "group = 2 : i64", [&x, &w]));
+        let w = Floats::new(w_type, 2, &[4, 1, 3, 3]);
+        let attributes = "group = 4 : i64, pads = [1 : i64, 1 : i64, 0 : i64, 2 : i64]";
+        assert!(is_prepared("onnx.ConvInteger", attributes, [&x, &w]));
+    }
+}
+
+#[test]
 fn halves_of_right_sides_are_widened_once() {
     for dtype in [DType::F16, DType::Bf16] {
         let floats = |seed, shape: &[usize]| Floats::new(dtype, seed, shape);

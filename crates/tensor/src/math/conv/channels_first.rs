@@ -408,7 +408,7 @@ fn channels_last(extents: &[usize]) -> Result<Dims, Error> {
     }
 }
 
-fn channels_first(extents: &[usize]) -> Dims {
+pub(super) fn channels_first(extents: &[usize]) -> Dims {
     first_order(extents.len())
         .iter()
         .map(|d| extents[*d])
@@ -416,7 +416,7 @@ fn channels_first(extents: &[usize]) -> Dims {
 }
 
 /// Of `[filters, channels, window..]` to `[window.., channels, filters]`.
-fn filter_last(extents: &[usize]) -> Result<Dims, Error> {
+pub(super) fn filter_last(extents: &[usize]) -> Result<Dims, Error> {
     match extents {
         [filters, channels, windows @ ..] => {
             let mut last = Dims::from_slice(windows);

@@ -139,7 +139,7 @@ impl ConvPlan {
             let n = block.min(n_outputs - output);
             for group in 0..self.groups {
                 let channels = group * own_channels..(group + 1) * own_channels;
-                self.gather(input, output, n, channels, &mut patches);
+                self.gather(input, output, n, channels, T::ZERO, &mut patches);
                 // The rows of the filter's gradient are columns of the patches.
                 let a = Matrix::new(&patches, first_row, [n_rows, n], [1, n_columns]);
                 let start = output * self.filters + group * own_filters;
