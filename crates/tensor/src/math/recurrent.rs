@@ -1,15 +1,15 @@
 //! Sequence layers with a state: recurrent networks, linear attention.
 //!
 //! [`Layer`] and linear attention are calculated in `f64`, place by place: every step waits for the one before. Layers of
-//! `f32` are faster with packed weights: [`PackedLayer`].
+//! `f32` are faster with packed weights, of `f32` or of bytes: [`PackedLayer`].
 
 use tfrt_host::Error;
 
 mod packed;
 mod quantized;
 
-pub use packed::{PackedLayer, Sequences, Weights};
-pub use quantized::{QuantizedLayer, QuantizedMatrix};
+pub use packed::{ByteWeights, PackedLayer, Sequences, Weights};
+pub use quantized::ByteMatrix;
 
 #[cold]
 fn misfit() -> Error {

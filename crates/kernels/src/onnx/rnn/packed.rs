@@ -1,20 +1,23 @@
 //! Recurrent layers of `f32` with packed weights, which are prepared where they are constants.
 
-use std::sync::Arc;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::{AsyncValue, Chain, Error, HostContext};
-use tfrt_tensor::math::recurrent::{PackedLayer, Sequences, Weights};
+use tfrt_tensor::math::recurrent::{Gate, PackedLayer, Sequences, Weights};
 use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 
-use super::{Sizes, cell, clip, gates, lens, n_directions};
+use super::{Cell, Sizes, cell, clip, gates, lens, n_directions, quantized};
 use crate::graph::stored;
 use crate::onnx::outputs::IntoValue;
 use crate::onnx::prepare::{PrepareRow, PreparedKernel, erase};
 use crate::onnx::{NodeCall, Outputs};
 
+pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PREPARE_FLOATS, quantized::PREPARE];
+
 /// The nodes whose weights, biases and peepholes are prepared.
-pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
+const PREPARE_FLOATS: PrepareRow = PrepareRow {
     op: "rnn",
     inputs: &[1, 2, 3, 7],
     types: &[],
@@ -27,7 +30,7 @@ pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
         Ok(Some(erase(layers)))
     },
     restore: Some(|decoder, context| Ok(erase(Layers::decode(decoder, context)?))),
-}];
+};
 
 /// The kind of recurrent layers in a file.
 const LAYERS: &str = "recurrent layers";
@@ -90,6 +93,11 @@ pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
 }
 
 impl Layers {
+    /// Takes the layers of one or two directions, which are alike.
+    pub(super) fn new(layers: Vec<PackedLayer>) -> Layers {
+        Layers(layers)
+    }
+
     /// Shares weights with other models of the host.
     fn shared(&self, host: &HostContext) -> Layers {
         let share = |layer: &PackedLayer| {
@@ -120,6 +128,9 @@ impl Layers {
 
 impl PreparedKernel for Layers {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
+        if !self.0.iter().all(PackedLayer::is_encodable) {
+            return None;
+        }
         let write = |encoder: &mut Encoder| {
             let set = stored::target(encoder)?;
             stored::write_layout(LAYERS, set, encoder);
@@ -147,7 +158,7 @@ impl PreparedKernel for Layers {
                 format_args!("is expected to be of f32, as the weights are, found {found}");
             return Err(node.inputs.error(0, message));
         }
-        let cell = cell(node)?;
+        let cell = self.0[0].cell();
         let gates = gates(node, cell, n_directions)?;
         let (clip, lens) = (clip(node)?, lens(node, &sizes)?);
         let is_reverse = node.attributes.string_or("direction", "forward")? == "reverse";
@@ -172,56 +183,131 @@ impl PreparedKernel for Layers {
             ready = ready.and_then_value(move |_| chain);
             sums.push(own);
         }
-        let execution = node.execution.clone();
-        let (written, h_written, c_written) = (out.clone(), h.clone(), c.clone());
+        let walk = Arc::new(Walk {
+            layers: self,
+            sizes,
+            lens,
+            gates,
+            clip,
+            is_reverse,
+            sums,
+            states: [h.clone(), c.clone()],
+            walked: (0..n_directions).map(|_| Mutex::default()).collect(),
+        });
+        // Directions are independent of each other: each has a thread, if there are as many.
+        let (execution, walking) = (node.execution.clone(), walk.clone());
         let chain = ready.and_then_value(move |_| {
-            let request = execution.request();
-            let stopped = || request.cancellation().cloned().map_or(Ok(()), Err);
-            let run = || -> Result<AsyncValue<Chain>, Error> {
-                let (mut all, mut h, mut c) =
-                    (written.write()?, h_written.write()?, c_written.write()?);
-                let (all, h, c) = (
-                    all.elements_mut::<f32>()?,
-                    h.elements_mut::<f32>()?,
-                    c.elements_mut::<f32>()?,
-                );
-                for (direction, layer) in self.0.iter().enumerate() {
-                    let reading = sums[direction].read()?;
-                    let (mut own_h, mut own_c) =
-                        (vec![0.0; lens.len() * n], vec![0.0; lens.len() * n]);
-                    for batch in 0..lens.len() {
-                        let (from, to) = (sizes.state(direction, batch) * n, batch * n);
-                        own_h[to..to + n].copy_from_slice(&h[from..from + n]);
-                        own_c[to..to + n].copy_from_slice(&c[from..from + n]);
-                    }
-                    let sequences = Sequences {
-                        lens: &lens,
-                        is_reverse: is_reverse || direction == 1,
-                        row: &|place, batch| sizes.place(place, batch),
-                        clip,
-                        gates: gates[direction],
-                    };
-                    let output = |place: usize, batch: usize, h: &[f32]| {
-                        all[sizes.output(place, direction, batch) * n..][..n].copy_from_slice(h);
-                    };
-                    let sums = reading.elements::<f32>()?;
-                    layer.run(&sequences, sums, (&mut own_h, &mut own_c), output, stopped)?;
-                    for batch in 0..lens.len() {
-                        let (to, from) = (sizes.state(direction, batch) * n, batch * n);
-                        h[to..to + n].copy_from_slice(&own_h[from..from + n]);
-                        c[to..to + n].copy_from_slice(&own_c[from..from + n]);
-                    }
-                }
-                Ok(AsyncValue::available(Chain))
-            };
-            run().into_value()
+            let request = execution.request().clone();
+            execution.parallel_for(0..n_directions, NonZeroUsize::MIN, move |start, end| {
+                let stopped = || request.cancellation().cloned().map_or(Ok(()), Err);
+                (start..end).try_for_each(|direction| walking.direction(direction, stopped))
+            })
+        });
+        let written = out.clone();
+        let chain = chain.and_then_value(move |_| {
+            walk.write(&written)
+                .map(|()| AsyncValue::available(Chain))
+                .into_value()
         });
         let mut outputs = Outputs::later(out, chain.clone()).and_later(h, chain.clone());
-        if node.kind()? == "lstm" {
+        if let Cell::Lstm { .. } = cell {
             outputs = outputs.and_later(c, chain);
         }
         Ok(outputs)
     }
+}
+
+/// A run of layers over sequences, one direction beside the other.
+struct Walk {
+    layers: Arc<Layers>,
+    sizes: Sizes,
+    lens: Vec<usize>,
+    gates: Vec<[Gate; 3]>,
+    clip: Option<f32>,
+    is_reverse: bool,
+    /// The contributions of inputs of each direction.
+    sums: Vec<DenseHostTensor>,
+    /// The first states before the run, the last ones behind it.
+    states: [DenseHostTensor; 2],
+    /// The results of each direction.
+    walked: Vec<Mutex<Option<Walked>>>,
+}
+
+/// The results of a direction.
+struct Walked {
+    /// States behind all places: `[places, sequences, hidden]`.
+    all: Vec<f32>,
+    /// The last states of each sequence: `[sequences, hidden]`.
+    states: [Vec<f32>; 2],
+}
+
+impl Walk {
+    fn n_hidden(&self) -> usize {
+        self.sizes.n_hidden
+    }
+
+    /// Goes through the sequences in one direction.
+    fn direction(
+        &self,
+        direction: usize,
+        stopped: impl Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (sizes, n) = (&self.sizes, self.n_hidden());
+        let mut own = [Vec::new(), Vec::new()];
+        for (own, states) in own.iter_mut().zip(&self.states) {
+            let reading = states.read()?;
+            let states = reading.elements::<f32>()?;
+            for batch in 0..self.lens.len() {
+                own.extend_from_slice(&states[sizes.state(direction, batch) * n..][..n]);
+            }
+        }
+        let sequences = Sequences {
+            lens: &self.lens,
+            is_reverse: self.is_reverse || direction == 1,
+            row: &|place, batch| sizes.place(place, batch),
+            clip: self.clip,
+            gates: self.gates[direction],
+        };
+        let mut all = vec![0.0; sizes.length * sizes.batch * n];
+        let output = |place: usize, batch: usize, h: &[f32]| {
+            all[(place * sizes.batch + batch) * n..][..n].copy_from_slice(h);
+        };
+        let [h, c] = &mut own;
+        let reading = self.sums[direction].read()?;
+        let sums = reading.elements::<f32>()?;
+        self.layers.0[direction].run(&sequences, sums, (h, c), output, stopped)?;
+        let mut walked = lock(&self.walked[direction]);
+        *walked = Some(Walked { all, states: own });
+        Ok(())
+    }
+
+    /// Writes the results of all directions.
+    fn write(&self, out: &DenseHostTensor) -> Result<(), Error> {
+        let (sizes, n) = (&self.sizes, self.n_hidden());
+        let mut writing = out.write()?;
+        let out = writing.elements_mut::<f32>()?;
+        for (direction, walked) in self.walked.iter().enumerate() {
+            let Some(Walked { all, states }) = lock(walked).take() else {
+                return Err(Error::internal("a direction of a layer was not walked"));
+            };
+            for (row, h) in all.chunks_exact(n.max(1)).enumerate() {
+                let (place, batch) = (row / sizes.batch, row % sizes.batch);
+                out[sizes.output(place, direction, batch) * n..][..n].copy_from_slice(h);
+            }
+            for (own, states) in states.iter().zip(&self.states) {
+                let mut writing = states.write()?;
+                let states = writing.elements_mut::<f32>()?;
+                for (batch, own) in own.chunks_exact(n.max(1)).enumerate() {
+                    states[sizes.state(direction, batch) * n..][..n].copy_from_slice(own);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the initial states, which are updated in place to the final ones.

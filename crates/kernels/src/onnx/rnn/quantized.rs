@@ -1,153 +1,124 @@
-//! `com.microsoft.DynamicQuantizeLSTM`: weights are small integers, and inputs and states become bytes as they come.
+//! `com.microsoft.DynamicQuantizeLSTM`: weights are bytes, and inputs and states become bytes as they come.
+
+use std::sync::Arc;
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
-use tfrt_tensor::math::recurrent::{Cell, Layer, QuantizedLayer, QuantizedMatrix};
+use tfrt_tensor::math::recurrent::{ByteMatrix, ByteWeights, PackedLayer};
 
-use super::{Sizes, clip, gates, lens, list, typed};
-use crate::onnx::dispatch::to_f64;
+use super::n_directions;
+use super::packed::Layers;
+use crate::onnx::prepare::{PrepareRow, PreparedKernel as _, erase};
 use crate::onnx::{NodeCall, Outputs};
 
-/// Weights of all directions.
-struct Weights {
-    /// Less their zero points, `[directions, rows, columns]`.
-    codes: Vec<i32>,
-    /// Of each direction one, or one for each column.
-    scales: Vec<f32>,
-    /// How many of them a direction has.
-    n_codes: usize,
-    n_scales: usize,
-}
+/// The nodes whose weights, with their scales and zero points, biases and peepholes are prepared.
+pub(super) const PREPARE: PrepareRow = PrepareRow {
+    op: "onnx.microsoft.DynamicQuantizeLSTM",
+    inputs: &[1, 2, 3, 7, 8, 9, 10, 11],
+    types: &[DType::Ui8, DType::I8],
+    takes_attributes: false,
+    make: |node| Ok(Some(erase(pack(node)?))),
+    restore: None,
+};
 
-impl Weights {
-    /// Reads the weights at an index, whose scales and zero points are elsewhere.
-    fn read(
-        node: &NodeCall<'_>,
-        index: usize,
-        of: usize,
-        [n_directions, n_columns]: [usize; 2],
-    ) -> Result<Weights, Error> {
-        let integers = node.inputs.numbers(index)?;
-        let (scales, zeros) = (node.inputs.numbers(of)?, node.inputs.numbers(of + 1)?);
-        for (index, found) in [(of, scales.len()), (of + 1, zeros.len())] {
-            if ![n_directions, n_directions * n_columns].contains(&found) {
-                let message = format_args!(
-                    "is expected to have one element for each of {n_directions} directions, or for each of their \
-                     {n_columns} columns, found {found}"
-                );
-                return Err(node.inputs.error(index, message));
-            }
-        }
-        let n_codes = integers.len() / n_directions;
-        let per_direction = zeros.len() / n_directions;
-        #[expect(clippy::cast_possible_truncation, reason = "they are of 8 bits")]
-        let code = |(index, code): (usize, &f64)| {
-            let column = if per_direction == 1 {
-                0
-            } else {
-                index % n_columns
-            };
-            let zero = zeros[index / n_codes.max(1) * per_direction + column];
-            (code - zero) as i32
-        };
-        #[expect(clippy::cast_possible_truncation, reason = "they are of 32 bits")]
-        let scales: Vec<f32> = scales.iter().map(|scale| *scale as f32).collect();
-        Ok(Weights {
-            codes: integers.iter().enumerate().map(code).collect(),
-            n_scales: scales.len() / n_directions,
-            scales,
-            n_codes,
-        })
-    }
-
-    fn of(&self, direction: usize) -> QuantizedMatrix<'_> {
-        QuantizedMatrix {
-            codes: &self.codes[direction * self.n_codes..][..self.n_codes],
-            scales: &self.scales[direction * self.n_scales..][..self.n_scales],
-        }
-    }
-}
-
+/// `DynamicQuantizeLSTM`
 pub(super) fn lstm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (w, r) = (node.inputs.extents(1, 3)?, node.inputs.extents(2, 3)?);
-    let sizes = Sizes::of(node, [r[0], r[2], r[1]])?;
-    let (n, n_directions) = (sizes.n_hidden, sizes.n_directions);
-    let n_columns = n.saturating_mul(4);
-    for (index, found, n_rows) in [(1, &w, sizes.n_inputs), (2, &r, n)] {
-        if found[..] != [n_directions, n_rows, n_columns] {
+    Arc::new(pack(node)?).run(node)
+}
+
+/// Packs the weights of a node.
+fn pack(node: &NodeCall<'_>) -> Result<Layers, Error> {
+    let n_directions = n_directions(node)?;
+    let r = node.inputs.extents(2, 3)?;
+    let (n_hidden, n_columns) = (r[1], r[1].saturating_mul(4));
+    let w = matrices(node, 1, 8, [n_directions, n_columns])?;
+    let r = matrices(node, 2, 10, [n_directions, n_columns])?;
+    let (b, p) = (
+        list(node, 3, n_directions, n_columns.saturating_mul(2))?,
+        list(node, 7, n_directions, n_hidden.saturating_mul(3))?,
+    );
+    let couples = node.attributes.flag("input_forget", false)?;
+    let allocator = node.execution.host().allocator();
+    let own = |list: &[f32], direction: usize| {
+        let len = list.len() / n_directions;
+        list[direction * len..][..len].to_vec()
+    };
+    let layers = w.into_iter().zip(r).enumerate();
+    let layers = layers.map(|(direction, (w, r))| {
+        let weights = ByteWeights {
+            w,
+            r,
+            b: &own(&b, direction),
+            peepholes: &own(&p, direction),
+        };
+        PackedLayer::of_bytes(allocator, couples, weights).map_err(|error| node.with_name(&error))
+    });
+    Ok(Layers::new(layers.collect::<Result<_, _>>()?))
+}
+
+/// Packs the weights at an index, of each direction, whose scales and zero points are at `of` and behind it.
+fn matrices(
+    node: &NodeCall<'_>,
+    index: usize,
+    of: usize,
+    [n_directions, n_columns]: [usize; 2],
+) -> Result<Vec<ByteMatrix>, Error> {
+    let weights = node.inputs.dense(index)?;
+    if !matches!(weights.dtype(), DType::Ui8 | DType::I8) {
+        return Err(node.inputs.unsupported(index, weights.dtype()));
+    }
+    let extents = node.inputs.extents(index, 3)?;
+    let n_rows = extents[1];
+    if extents[..] != [n_directions, n_rows, n_columns] || (index == 2 && n_rows * 4 != n_columns) {
+        let message = format_args!(
+            "is expected to have {n_directions} directions of {n_columns} columns, found {extents:?}"
+        );
+        return Err(node.inputs.error(index, message));
+    }
+    let (scales, zeros) = (node.inputs.numbers(of)?, node.inputs.numbers(of + 1)?);
+    for (index, found) in [(of, scales.len()), (of + 1, zeros.len())] {
+        if ![n_directions, n_directions * n_columns].contains(&found) {
             let message = format_args!(
-                "is expected to have extents {:?}, found {found:?}",
-                [n_directions, n_rows, n_columns]
+                "is expected to have one element for each of {n_directions} directions, or for each of their \
+                 {n_columns} columns, found {found}"
             );
             return Err(node.inputs.error(index, message));
         }
     }
-    let w = Weights::read(node, 1, 8, [n_directions, n_columns])?;
-    let r = Weights::read(node, 2, 10, [n_directions, n_columns])?;
-    let cell = Cell::Lstm {
-        couples: node.attributes.flag("input_forget", false)?,
-    };
-    let gates = gates(node, cell, n_directions)?;
-    let (b, b_len) = list(node, 3, n_directions)?;
-    let (p, p_len) = list(node, 7, n_directions)?;
-    let (mut h, mut c) = (initial(node, 5, &sizes)?, initial(node, 6, &sizes)?);
-    let x = node.inputs.numbers(0)?;
     #[expect(clippy::cast_possible_truncation, reason = "they are of 32 bits")]
-    let x: Vec<f32> = x.iter().map(|one| *one as f32).collect();
-    let lens = lens(node, &sizes)?;
-    let out = node.zeros(DType::F64, &sizes.all())?;
-    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
-    let mut all = to_f64(&out)?;
-    let is_reverse = node.attributes.string_or("direction", "forward")? == "reverse";
-    let request = node.execution.request();
-    let stopped = || request.cancellation().cloned().map_or(Ok(()), Err);
-    let per_direction = sizes.batch.saturating_mul(n);
-    for direction in 0..n_directions {
-        let layer = Layer {
-            cell,
-            gates: gates[direction],
-            clip: clip(node)?.map(f64::from),
-            n_inputs: sizes.n_inputs,
-            n_hidden: n,
-            w: &[],
-            r: &[],
-            b: &b[direction * b_len..][..b_len],
-            peepholes: &p[direction * p_len..][..p_len],
-        };
-        let layer = QuantizedLayer {
-            layer,
-            w: w.of(direction),
-            r: r.of(direction),
-        };
-        let at = direction * per_direction;
-        let states = (&mut h[at..][..per_direction], &mut c[at..][..per_direction]);
-        let output = |place: usize, batch: usize, h: &[f64]| {
-            all[sizes.output(place, direction, batch) * n..][..n].copy_from_slice(h);
-        };
-        let backward = is_reverse || direction == 1;
-        let done = layer.run(&x, &lens, backward, states, output, stopped);
-        done.map_err(|error| match stopped() {
-            Err(cancelled) => cancelled,
-            Ok(()) => node.error(error.message()),
-        })?;
-    }
-    let (like, states) = (node.inputs.dense(0)?, sizes.states());
-    Ok(Outputs::from(typed(node, like, &sizes.all(), &all)?)
-        .and_tensor(typed(node, like, &states, &h)?)
-        .and_tensor(typed(node, like, &states, &c)?))
+    let scales: Vec<f32> = scales.iter().map(|scale| *scale as f32).collect();
+    #[expect(clippy::cast_possible_truncation, reason = "they are bytes")]
+    let zeros: Vec<i32> = zeros.iter().map(|zero| *zero as i32).collect();
+    let reading = weights.read()?;
+    let len = n_rows * n_columns;
+    let (n_scales, n_zeros) = (scales.len() / n_directions, zeros.len() / n_directions);
+    let matrix = |direction: usize| {
+        let bytes = &reading.bytes()[direction * len..][..len];
+        let scales = &scales[direction * n_scales..][..n_scales];
+        let zeros = &zeros[direction * n_zeros..][..n_zeros];
+        ByteMatrix::new([n_rows, n_columns], (weights.dtype(), bytes), scales, zeros)
+            .map_err(|error| node.with_name(&error))
+    };
+    (0..n_directions).map(matrix).collect()
 }
 
-/// The states before the first place, zeros if the operand is left out.
-fn initial(node: &NodeCall<'_>, index: usize, sizes: &Sizes) -> Result<Vec<f64>, Error> {
-    let zeros = node.zeros(DType::F64, &sizes.states())?;
-    if !node.inputs.has(index) {
-        return to_f64(&zeros);
+/// Returns the numbers of an operand, of which there are so many in each direction; none if it is left out.
+fn list(
+    node: &NodeCall<'_>,
+    index: usize,
+    n_directions: usize,
+    len: usize,
+) -> Result<Vec<f32>, Error> {
+    let Some(tensor) = node.inputs.optional_dense(index)? else {
+        return Ok(Vec::new());
+    };
+    if tensor.dtype() != DType::F32 {
+        return Err(node.inputs.unsupported(index, tensor.dtype()));
     }
-    let (list, wanted) = (node.inputs.numbers(index)?, zeros.n_elements());
-    if list.len() != wanted {
-        let found = list.len();
+    let (found, wanted) = (tensor.n_elements(), n_directions.saturating_mul(len));
+    if found != wanted {
         let message = format_args!("is expected to have {wanted} elements, found {found}");
         return Err(node.inputs.error(index, message));
     }
-    Ok(list)
+    Ok(tensor.read()?.elements()?.to_vec())
 }

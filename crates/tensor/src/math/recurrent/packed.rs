@@ -1,4 +1,4 @@
-//! [`PackedLayer`]: a recurrent layer of `f32` whose weights are packed.
+//! [`PackedLayer`]: a recurrent layer of `f32` whose weights, of `f32` or of bytes, are packed.
 //!
 //! The contribution of inputs to the gates is one product for all places of all sequences; at each place there is one product
 //! for the states of all sequences. Gates are calculated in vectors.
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, HostAllocator};
 
+use super::quantized::{ByteMatrix, ByteScratch};
 use super::{Cell, Gate};
 use crate::math::functions::Float;
 use crate::math::matmul::{PackedRhs, matmul_packed, matmul_packed_into};
@@ -33,9 +34,9 @@ pub struct Weights<'a> {
 pub struct PackedLayer {
     cell: Cell,
     /// Packed weights of inputs: `[inputs, gates * hidden]`.
-    w: PackedRhs,
+    w: PackedMatrix,
     /// Packed weights of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
-    r: PackedRhs,
+    r: PackedMatrix,
     /// Packed weights of reset states: `[hidden, hidden]`.
     reset: Option<PackedRhs>,
     /// Bias of the sums of inputs: `[gates * hidden]`.
@@ -43,6 +44,49 @@ pub struct PackedLayer {
     /// Bias of the candidate's state product, added before the reset gate: `[hidden]`, or empty.
     late: Vec<f32>,
     peepholes: Vec<f32>,
+}
+
+/// A packed matrix of weights.
+#[derive(Clone, Debug)]
+enum PackedMatrix {
+    Floats(PackedRhs),
+    Bytes(ByteMatrix),
+}
+
+impl PackedMatrix {
+    fn extents(&self) -> [usize; 2] {
+        match self {
+            PackedMatrix::Floats(matrix) => matrix.extents(),
+            PackedMatrix::Bytes(matrix) => matrix.extents(),
+        }
+    }
+
+    fn map_elements(self, of: impl Fn(DenseHostTensor) -> DenseHostTensor) -> PackedMatrix {
+        match self {
+            PackedMatrix::Floats(matrix) => PackedMatrix::Floats(matrix.map_elements(of)),
+            bytes @ PackedMatrix::Bytes(_) => bytes,
+        }
+    }
+
+    fn floats(&self) -> Option<&PackedRhs> {
+        match self {
+            PackedMatrix::Floats(matrix) => Some(matrix),
+            PackedMatrix::Bytes(_) => None,
+        }
+    }
+}
+
+/// Weights of bytes of a layer in one direction.
+#[derive(Clone, Debug)]
+pub struct ByteWeights<'a> {
+    /// Weights of inputs: `[inputs, gates * hidden]`.
+    pub w: ByteMatrix,
+    /// Weights of states: `[hidden, gates * hidden]`.
+    pub r: ByteMatrix,
+    /// Biases of inputs and states: `[2 * gates * hidden]`, or none.
+    pub b: &'a [f32],
+    /// Peephole weights of the gates in, out, forget: `[3 * hidden]`, or none.
+    pub peepholes: &'a [f32],
 }
 
 /// Options of a run over sequences: their lengths, rows and direction.
@@ -121,13 +165,55 @@ impl PackedLayer {
         }
         Ok(PackedLayer {
             cell,
-            w: packed(w, rows, n_inputs)?,
-            r: packed(&r[..n_sums * n], n_sums, n)?,
+            w: PackedMatrix::Floats(packed(w, rows, n_inputs)?),
+            r: PackedMatrix::Floats(packed(&r[..n_sums * n], n_sums, n)?),
             reset,
             bias: DenseHostTensor::from_slice(allocator, &[rows], &bias)?,
             late,
             peepholes: peepholes.to_vec(),
         })
+    }
+
+    /// Makes a layer of long short-term memory with weights of bytes. What they multiply become bytes, too: inputs with one
+    /// scale for all of them, the states of all sequences with one at each place.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if weights are not as many as the states say, `ResourceExhausted` if there is no memory.
+    pub fn of_bytes(
+        allocator: &Arc<dyn HostAllocator>,
+        couples: bool,
+        weights: ByteWeights<'_>,
+    ) -> Result<PackedLayer, Error> {
+        let ByteWeights { w, r, b, peepholes } = weights;
+        let ([_, rows], [n, of_states]) = (w.extents(), r.extents());
+        let is_none_or = |list: &[f32], len: usize| list.is_empty() || list.len() == len;
+        let fits = n.checked_mul(4) == Some(rows)
+            && of_states == rows
+            && is_none_or(b, rows.saturating_mul(2))
+            && is_none_or(peepholes, n.saturating_mul(3));
+        if !fits {
+            return Err(super::misfit());
+        }
+        let mut bias = vec![0.0; rows];
+        let (of_inputs, of_states) = b.split_at(b.len() / 2);
+        for (sum, (x, h)) in bias.iter_mut().zip(of_inputs.iter().zip(of_states)) {
+            *sum = x + h;
+        }
+        Ok(PackedLayer {
+            cell: Cell::Lstm { couples },
+            w: PackedMatrix::Bytes(w),
+            r: PackedMatrix::Bytes(r),
+            reset: None,
+            bias: DenseHostTensor::from_slice(allocator, &[rows], &bias)?,
+            late: Vec::new(),
+            peepholes: peepholes.to_vec(),
+        })
+    }
+
+    /// Returns the type of the cell.
+    pub fn cell(&self) -> Cell {
+        self.cell
     }
 
     /// Returns the number of inputs, and of states.
@@ -158,18 +244,23 @@ impl PackedLayer {
     ///
     /// # Errors
     ///
-    /// Those of [`matmul_packed_into`].
+    /// Those of [`matmul_packed_into`], or `InvalidArgument` if shapes are not that.
     pub fn project_into(
         &self,
         execution: &ExecutionContext,
         x: &DenseHostTensor,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        let epilogue = TensorEpilogue {
-            shift: Some(self.bias.clone()),
-            ..TensorEpilogue::default()
-        };
-        matmul_packed_into(execution, x, &self.w, epilogue, out)
+        match &self.w {
+            PackedMatrix::Floats(w) => {
+                let epilogue = TensorEpilogue {
+                    shift: Some(self.bias.clone()),
+                    ..TensorEpilogue::default()
+                };
+                matmul_packed_into(execution, x, w, epilogue, out)
+            }
+            PackedMatrix::Bytes(w) => w.project_into(execution, x, &self.bias, out),
+        }
     }
 
     /// Runs the layer over sequences. `sums` are the contributions of inputs, `[rows, gates * hidden]`; `h` and `c`
@@ -196,6 +287,7 @@ impl PackedLayer {
         let mut own = vec![0.0; n_sequences * n_own];
         let mut seen = vec![0.0; n_sequences * n_own];
         let mut scratch = Scratch::new(n_sequences * n);
+        let mut bytes = ByteScratch::default();
         let longest = sequences.lens.iter().copied().max().unwrap_or(0);
         for step in 0..longest {
             stopped()?;
@@ -220,13 +312,29 @@ impl PackedLayer {
                     &self.late
                 });
             }
-            let epilogue = Epilogue {
-                added: Addend::Elements(&own),
-                ..Epilogue::default()
-            };
-            let states = TensorView::new(h, &[n_sequences, n])?;
-            let mut out = TensorViewMut::new(&mut seen, &[n_sequences, n_own])?;
-            matmul_packed(&states, &self.r, epilogue, &mut out)?;
+            match &self.r {
+                PackedMatrix::Floats(r) => {
+                    let epilogue = Epilogue {
+                        added: Addend::Elements(&own),
+                        ..Epilogue::default()
+                    };
+                    let states = TensorView::new(h, &[n_sequences, n])?;
+                    let mut out = TensorViewMut::new(&mut seen, &[n_sequences, n_own])?;
+                    matmul_packed(&states, r, epilogue, &mut out)?;
+                }
+                PackedMatrix::Bytes(r) => {
+                    seen.copy_from_slice(&own);
+                    let states = &mut scratch.reset[..n_sequences * n];
+                    states.copy_from_slice(h);
+                    // The scale is that of states which a place begins with: those behind a sequence's end are 0.
+                    for (sequence, len) in sequences.lens.iter().enumerate() {
+                        if step > *len {
+                            states[sequence * n..][..n].fill(0.0);
+                        }
+                    }
+                    r.add_products(states, &mut bytes, &mut seen);
+                }
+            }
             if self.reset.is_some() {
                 self.reset_states(sequences, active.clone(), (&mut seen, h), &mut scratch)?;
             }
@@ -357,11 +465,16 @@ impl PackedLayer {
         }
     }
 
+    /// Returns whether the layer can be written: one with weights of bytes can't.
+    pub fn is_encodable(&self) -> bool {
+        self.w.floats().is_some() && self.r.floats().is_some()
+    }
+
     /// Writes the layer, laid out for an instruction set.
     ///
     /// # Errors
     ///
-    /// Those of the codec of tensors.
+    /// Those of the codec of tensors; `InvalidArgument` for a layer that can't be written.
     pub fn encode(&self, set: InstructionSet, encoder: &mut Encoder) -> Result<(), Error> {
         let (cell, flag) = match self.cell {
             Cell::Plain => (0, false),
@@ -373,7 +486,10 @@ impl PackedLayer {
         for extent in self.extents() {
             encoder.usize(extent);
         }
-        for packed in [&self.w, &self.r].into_iter().chain(&self.reset) {
+        let (Some(w), Some(r)) = (self.w.floats(), self.r.floats()) else {
+            return Err(super::misfit());
+        };
+        for packed in [w, r].into_iter().chain(&self.reset) {
             let elements = packed.elements_for(encoder.allocator(), set)?;
             crate::codec::write_tensor(&elements.into(), encoder)?;
         }
@@ -439,8 +555,8 @@ impl PackedLayer {
         }
         Ok(PackedLayer {
             cell,
-            w,
-            r,
+            w: PackedMatrix::Floats(w),
+            r: PackedMatrix::Floats(r),
             reset,
             bias,
             late,
