@@ -13,6 +13,12 @@ use crate::steps::{Steps, cargo, target};
 /// tests.
 pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", "tfrt/gpu,tfrt/tls"];
 
+/// Builds the tests of all packages.
+pub fn build(steps: &mut Steps) {
+    let mut command = cargo(&["test", "--no-run", "--quiet"]);
+    steps.run("tests (build)", command.args(WORKSPACE));
+}
+
 /// Runs the tests of some packages, or of all, which must succeed and leave nothing behind.
 pub fn tests(steps: &mut Steps, packages: &[&str]) {
     let folder = target("accounting");

@@ -164,7 +164,19 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
+    accounting::build(steps);
+    // Many tests wait; and one after the other these builds would leave processors idle: each goes through crates in a
+    // row.
+    let mut builds = vec![
+        bench::build(),
+        differential::build(),
+        checkers::shuttle_command(None),
+    ];
+    builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
+    builds.extend(size::builds());
+    let builds = Steps::start("builds of their own", builds);
     accounting::tests(steps, &[]);
+    steps.join(builds);
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
         steps.skip("programs under mlir-opt", "mlir-opt-19 (mlir-19-tools)");
@@ -185,15 +197,6 @@ fn ci(steps: &mut Steps) {
     python::run(steps);
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
-    // One after the other they would leave processors idle: each goes through crates in a row.
-    let mut builds = vec![
-        bench::build(),
-        differential::build(),
-        checkers::shuttle_command(None),
-    ];
-    builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
-    builds.extend(size::builds());
-    steps.run_together("builds of their own", builds);
     bench::instructions(steps, bench::Counted::Executor, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);

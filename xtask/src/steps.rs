@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// The steps so far, with their results.
@@ -14,6 +14,13 @@ pub struct Steps {
     complaints: Vec<String>,
     skipped: Vec<String>,
     tests: TestCounts,
+}
+
+/// Commands that run beside steps.
+pub struct Started {
+    name: String,
+    started: Instant,
+    children: Vec<io::Result<Child>>,
 }
 
 /// The counts of tests over all test programs.
@@ -58,20 +65,30 @@ impl Steps {
         });
     }
 
-    /// Runs commands at the same time, all of which must succeed.
-    pub fn run_together(&mut self, name: &str, commands: Vec<Command>) {
-        self.step(name, |_| {
-            let started: Vec<_> = commands
-                .into_iter()
-                .map(|mut command| command.spawn())
-                .collect();
-            let mut ok = true;
-            for child in started {
-                let status = child.and_then(|mut child| child.wait());
-                ok &= status.is_ok_and(|status| status.success());
-            }
-            ok
-        });
+    /// Starts commands that run beside each other, and beside the steps that follow, until [`join`](Self::join): with what
+    /// these leave of the processors.
+    pub fn start(name: &str, commands: Vec<Command>) -> Started {
+        println!("==> {name}: started");
+        let started = Instant::now();
+        let children = commands
+            .into_iter()
+            .map(|command| niced(&command).spawn())
+            .collect();
+        Started {
+            name: name.to_owned(),
+            started,
+            children,
+        }
+    }
+
+    /// Waits for commands that were started, all of which must succeed.
+    pub fn join(&mut self, started: Started) {
+        let mut ok = true;
+        for child in started.children {
+            let status = child.and_then(|mut child| child.wait());
+            ok &= status.is_ok_and(|status| status.success());
+        }
+        self.end(&started.name, started.started, ok);
     }
 
     /// Runs tests that must succeed, and counts them.
@@ -127,6 +144,10 @@ impl Steps {
         println!("==> {name}");
         let started = Instant::now();
         let ok = work(self);
+        self.end(name, started, ok);
+    }
+
+    fn end(&mut self, name: &str, started: Instant, ok: bool) {
         let verdict = if ok { "ok" } else { "FAILED" };
         println!("==> {name}: {verdict} in {} s", started.elapsed().as_secs());
         self.count(name, ok);
@@ -206,6 +227,29 @@ impl TestCounts {
 fn failed_test(line: &str) -> Option<&str> {
     let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     verdict.starts_with("FAILED").then_some(name.trim_end())
+}
+
+/// Returns a command that yields the processors to others, where the system has `nice`.
+fn niced(command: &Command) -> Command {
+    let mut niced = match exists("nice") {
+        true => {
+            let mut niced = Command::new("nice");
+            niced.args(["-n", "10"]).arg(command.get_program());
+            niced
+        }
+        false => Command::new(command.get_program()),
+    };
+    niced.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => niced.env(name, value),
+            None => niced.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        niced.current_dir(folder);
+    }
+    niced
 }
 
 /// Returns a command of cargo, at the root.
