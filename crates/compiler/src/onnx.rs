@@ -183,7 +183,7 @@ impl Default for Options {
 }
 
 /// The passes of an optimising pipeline, in order.
-const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,tf-to-graph,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower";
+const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-simplify,tf-to-graph,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower";
 
 /// Compiles a graph to a program of kernels.
 ///

@@ -23,6 +23,7 @@ mod axes;
 mod control;
 mod def;
 mod dim;
+pub mod einsum;
 mod fact;
 mod infer;
 pub mod names;

@@ -17,6 +17,7 @@ pub(super) mod place;
 pub(super) mod pointwise;
 pub(super) mod prepare;
 pub(super) mod rewrite;
+pub(super) mod simplify;
 pub(super) mod store;
 
 use std::collections::HashSet;
@@ -79,6 +80,20 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
             || module.block(*block).operations().iter().any(is_ours)
     };
     bodies.filter(has_ours).collect()
+}
+
+/// Returns the blocks of all regions in a block, and the block, each behind those inside it: passes may erase operations with
+/// regions.
+pub(super) fn inner_first(module: &Module, block: BlockId) -> Vec<BlockId> {
+    let (mut found, mut open) = (Vec::new(), vec![block]);
+    while let Some(block) = open.pop() {
+        found.push(block);
+        for &op in module.block(block).operations() {
+            open.extend(scope::region_blocks(module, op));
+        }
+    }
+    found.reverse();
+    found
 }
 
 /// Returns whether an attribute of an operation is a note of passes: a finding, or the operation's version.

@@ -1,11 +1,13 @@
 //! Rows of products of matrices and windows that `graph` has in another form.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, OpDef, ValueDef};
 use crate::dim::{Dim, Dims};
+use crate::einsum::{Equation, Label};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError, broadcast};
 use crate::products::{conv_dims, dot_dims};
@@ -77,82 +79,44 @@ fn det(call: &mut InferCall<'_>) -> Result<(), InferError> {
 /// Infers `Einsum`: each letter is one extent wherever it stands; three points stand for dimensions that are
 /// broadcast.
 fn einsum(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    let equation: String = call
-        .attrs
-        .text("equation")
-        .chars()
-        .filter(|letter| !letter.is_whitespace())
-        .collect();
-    let (left, right) = match equation.split_once("->") {
-        Some((left, right)) => (left, Some(right.to_owned())),
-        None => (&equation[..], None),
-    };
     let dtype = call.inputs.iter().flatten().find_map(|input| input.dtype);
-    let dims = einsum_dims(call.inputs, left, right).transpose();
+    let dims = einsum_dims(call.inputs, call.attrs.text("equation")).transpose();
     let dims = dims.map_err(|error| call.error(error))?;
     call.give(0, dtype, dims);
     Ok(())
 }
 
-fn einsum_dims(
-    inputs: &[Option<Fact>],
-    left: &str,
-    right: Option<String>,
-) -> Option<Result<Dims, InferError>> {
-    let mut letters: BTreeMap<char, Dim> = BTreeMap::new();
-    let mut counts: BTreeMap<char, usize> = BTreeMap::new();
-    let mut batches: Vec<Dims> = Vec::new();
-    let terms: Vec<&str> = left.split(',').collect();
-    for (term, input) in terms.iter().zip(inputs) {
-        let dims = input.as_ref()?.dims.as_ref()?;
-        let (before, after) = match term.split_once("...") {
-            Some((before, after)) => (before, after),
-            None => (*term, ""),
-        };
-        let n_batch = dims
-            .len()
-            .checked_sub(before.chars().count() + after.chars().count())?;
-        let n_before = before.chars().count();
-        batches.push(dims[n_before..n_before + n_batch].into());
-        let own = dims[..n_before].iter().chain(&dims[n_before + n_batch..]);
-        for (letter, dim) in before.chars().chain(after.chars()).zip(own) {
-            *counts.entry(letter).or_default() += 1;
-            let known = letters.entry(letter).or_default();
+fn einsum_dims(inputs: &[Option<Fact>], equation: &str) -> Option<Result<Dims, InferError>> {
+    let inputs = inputs.iter().map(|input| input.as_ref()?.dims.as_ref());
+    let inputs: Vec<&Dims> = inputs.collect::<Option<_>>()?;
+    let ranks: Vec<usize> = inputs.iter().map(|dims| dims.len()).collect();
+    let equation = Equation::parse(equation, &ranks).ok()?;
+    let mut known: BTreeMap<Label, Dim> = BTreeMap::new();
+    for (labels, dims) in equation.operands.iter().zip(inputs) {
+        for (label, dim) in labels.iter().zip(dims) {
+            let Some(other) = known.get_mut(label) else {
+                known.insert(*label, dim.clone());
+                continue;
+            };
+            if let Label::Unnamed(_) = label {
+                match broadcast(&[slice::from_ref(other), slice::from_ref(dim)]) {
+                    Ok(both) => *other = both.into_iter().next().unwrap_or_default(),
+                    Err(error) => return Some(Err(error)),
+                }
+                continue;
+            }
             // An extent of 1 is broadcast.
             let is_number = dim.value().is_some_and(|value| value != 1);
-            if known.is_unknown() || *known == Dim::Known(1) || is_number {
-                known.clone_from(dim);
+            if other.is_unknown() || *other == Dim::Known(1) || is_number {
+                other.clone_from(dim);
             }
         }
     }
-    if terms.len() != inputs.len() {
-        return None;
-    }
-    let batches: Vec<&[Dim]> = batches.iter().map(|dims| &dims[..]).collect();
-    let batch = match broadcast(&batches) {
-        Ok(batch) => batch,
-        Err(error) => return Some(Err(error)),
-    };
-    let right = right.unwrap_or_else(|| {
-        let once = counts
-            .iter()
-            .filter(|(_, count)| **count == 1)
-            .map(|(letter, _)| *letter);
-        let dots = if left.contains("...") { "..." } else { "" };
-        dots.chars().chain(once).collect()
-    });
-    let of = |text: &str| {
-        text.chars()
-            .map(|letter| letters.get(&letter).cloned())
-            .collect::<Option<Dims>>()
-    };
-    let Some((before, after)) = right.split_once("...") else {
-        return of(&right).map(Ok);
-    };
-    let mut dims = of(before)?;
-    dims.extend(batch);
-    dims.extend(of(after)?);
-    Some(Ok(dims))
+    let result = equation
+        .result
+        .iter()
+        .map(|label| known.get(label).cloned());
+    result.collect::<Option<Dims>>().map(Ok)
 }
 
 fn gemm(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -15,8 +15,9 @@ pub(super) mod evaluate;
 
 use tfrt_ops::{Arity, Table, Traits};
 
+use super::infer::KnownIntegers;
 use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
-use super::{CONSTANT, graphs, infer, node};
+use super::{CONSTANT, graphs, infer, inner_first, lower, node};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
 
@@ -35,20 +36,28 @@ const MOST_COMPARED_BYTES: usize = 1 << 16;
 pub(in crate::passes) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     let rows = &context.dialects.rows;
     for (function, block) in graphs(module) {
-        integers(module, context, function, block);
-        identities(module, block);
-        reshapes(module, block);
-        merge(module, rows, block);
-        evaluate::evaluate(module, block, context.evaluator);
-        remove_unused(module, rows, block);
+        lower::hoist_constants(module, block);
+        let known = infer::known_integers(module, context, function, block);
+        for block in inner_first(module, block) {
+            integers(module, context, &known, block);
+            identities(module, block);
+            reshapes(module, block);
+            merge(module, rows, block);
+            evaluate::evaluate(module, block, context.evaluator);
+            remove_unused(module, rows, block);
+        }
         // A value that takes the place of a result may be of another type, less or more of which is known.
         infer::signature(module, function, block);
     }
 }
 
 /// Makes constants of integers that follow from the types of inputs, mostly extents and calculations on them.
-fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: BlockId) {
-    let known = infer::known_integers(module, context, function, block);
+fn integers(
+    module: &mut Module,
+    context: &Context<'_>,
+    known: &HashMap<ValueId, KnownIntegers>,
+    block: BlockId,
+) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         rewrite.keep(op);

@@ -13,14 +13,15 @@ mod channel_affine;
 mod concat_conv;
 mod elementwise;
 mod fold_affine;
+mod folded_norm;
 mod gelu;
 mod layer_norm;
 mod product;
 
-use tfrt_ir::{Diagnostics, Module, OpId, OpState};
+use tfrt_ir::{BlockId, Diagnostics, Module, OpId, OpState};
 
 use super::rewrite::Rewrite;
-use super::{fused, graphs};
+use super::{fused, graphs, inner_first};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
 
@@ -38,9 +39,14 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         return;
     }
     let rows = &context.dialects.rows;
-    for (_, block) in graphs(module) {
+    let functions = graphs(module).into_iter();
+    let blocks: Vec<BlockId> = functions
+        .flat_map(|(_, block)| inner_first(module, block))
+        .collect();
+    for block in blocks {
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
+        folded_norm::recognise(module, block);
         attention::recognise(module, block);
         cached_attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);

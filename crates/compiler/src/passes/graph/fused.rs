@@ -103,8 +103,7 @@ pub(super) fn fusable_producer(module: &Module, value: ValueId) -> Option<OpId> 
     let has_epilogue = [CONV, CONCAT_CONV, MATMUL]
         .iter()
         .any(|name| is(module, op, name));
-    let mut users = module.users(value);
-    (has_epilogue && users.next().is_some() && users.next().is_none()).then_some(op)
+    (has_epilogue && node::only_user(module, value).is_some()).then_some(op)
 }
 
 /// Returns whether a product or convolution has no epilogue yet.

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use tfrt_ir::{
     Attribute, BlockId, Diagnostic, Diagnostics, Module, OpId, Type, ValueId, types::TensorType,
 };
-use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
+use tfrt_ops::{AttrSource, Dim, Dims, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
 use super::calls::Calls;
-use super::{GRAPH, graphs, is_library, lower, node, scope};
+use super::{GRAPH, graphs, inner_first, is_library, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
@@ -92,21 +92,9 @@ pub(super) fn known_integers(
     function: OpId,
     block: BlockId,
 ) -> HashMap<ValueId, KnownIntegers> {
-    let mut inference = Inference {
-        module,
-        rows: &context.dialects.rows,
-        calls: &Calls::new(module),
-        n_followed: 0,
-        followed: HashMap::new(),
-        facts: HashMap::new(),
-        believes: false,
-        depth: 0,
-        refused: Vec::new(),
-    };
-    inference.inputs(function, block);
-    inference.block(block);
+    let facts = facts_of(module, context, function, block, false);
     let known = |value: &ValueId| {
-        let fact = inference.facts.get(value)?;
+        let fact = facts.get(value)?;
         let dtype = fact.dtype.filter(|dtype| INDICES.contains(dtype))?;
         let shape = fact.dims.as_ref()?.iter().map(Dim::value);
         let shape: Vec<i64> = shape.collect::<Option<_>>()?;
@@ -122,9 +110,47 @@ pub(super) fn known_integers(
             },
         ))
     };
-    let operations = module.block(block).operations().iter();
+    let blocks = inner_first(module, block).into_iter();
+    let operations = blocks.flat_map(|block| module.block(block).operations());
     let results = operations.flat_map(|op| module.op(*op).results());
     results.filter_map(known).collect()
+}
+
+/// Returns the extents of a graph's values whose rank is known, with symbols where they depend on inputs.
+pub(super) fn dims(
+    module: &Module,
+    context: &Context<'_>,
+    function: OpId,
+    block: BlockId,
+) -> HashMap<ValueId, Dims> {
+    let facts = facts_of(module, context, function, block, true).into_iter();
+    facts
+        .filter_map(|(value, fact)| Some((value, fact.dims?)))
+        .collect()
+}
+
+/// Infers a function apart from the others.
+fn facts_of(
+    module: &Module,
+    context: &Context<'_>,
+    function: OpId,
+    block: BlockId,
+    believes: bool,
+) -> HashMap<ValueId, Fact> {
+    let mut inference = Inference {
+        module,
+        rows: &context.dialects.rows,
+        calls: &Calls::new(module),
+        n_followed: 0,
+        followed: HashMap::new(),
+        facts: HashMap::new(),
+        believes,
+        depth: 0,
+        refused: Vec::new(),
+    };
+    inference.inputs(function, block);
+    inference.block(block);
+    inference.facts
 }
 
 /// Returns the fact that a type states.

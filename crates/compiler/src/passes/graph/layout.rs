@@ -13,7 +13,7 @@ pub(super) use affine::{known_statistics, statistics};
 
 use tfrt_ir::{Diagnostics, Module};
 
-use super::{fused, graphs};
+use super::{fused, graphs, inner_first};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
 
@@ -32,8 +32,10 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     }
     let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
-        rules::block(module, block);
-        super::rewrite::remove_unused(module, rows, block);
+        for block in inner_first(module, block) {
+            rules::block(module, block);
+            super::rewrite::remove_unused(module, rows, block);
+        }
     }
 }
 

@@ -252,7 +252,18 @@ pub(in crate::passes) fn single_use_op(
 ) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let is_it = self::name(module, op) == name && module.op(op).results().len() == 1;
-    (is_it && module.users(value).take(2).count() == 1).then_some(op)
+    (is_it && only_user(module, value).is_some()).then_some(op)
+}
+
+/// Returns the only user of a value, if it stands in the block of the operation that makes the value: what a turn of a loop
+/// uses is used in each turn.
+pub(in crate::passes) fn only_user(module: &Module, value: ValueId) -> Option<OpId> {
+    let mut users = module.users(value);
+    let user = users.next()?.op;
+    let [own, other] = [module.defining_op(value)?, user].map(|op| module.op(op).parent());
+    // While a block is rewritten, new operations are in none.
+    let is_beside = own == other || own.is_none() || other.is_none();
+    (users.next().is_none() && is_beside).then_some(user)
 }
 
 /// Returns the two operands of an operation in both orders.

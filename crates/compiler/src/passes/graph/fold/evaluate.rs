@@ -63,7 +63,11 @@ struct ConstantOps {
 impl ConstantOps {
     fn new(module: &Module, block: BlockId) -> ConstantOps {
         let mut known = ConstantOps::default();
-        for &op in module.block(block).operations() {
+        let operations = module.block(block).operations();
+        for op in constants_outside(module, block)
+            .into_iter()
+            .chain(operations.iter().copied())
+        {
             if let Some(bytes) = known.bytes(module, op) {
                 known.operations.push(op);
                 known.is_known.insert(op);
@@ -170,6 +174,24 @@ impl ConstantOps {
         });
         kept.collect()
     }
+}
+
+/// Returns the constants from outside of a block that its operations take.
+fn constants_outside(module: &Module, block: BlockId) -> Vec<OpId> {
+    let mut found = Vec::new();
+    let mut known = HashSet::new();
+    let operations = module.block(block).operations().iter();
+    for value in operations.flat_map(|op| module.op(*op).operands()) {
+        let Some(maker) = module.defining_op(*value) else {
+            continue;
+        };
+        let data = module.op(maker);
+        let is_made = [CONSTANT, NO_VALUE].contains(&data.name().as_str());
+        if is_made && data.parent() != Some(block) && known.insert(maker) {
+            found.push(maker);
+        }
+    }
+    found
 }
 
 /// Returns the least number of bytes that a tensor of a type has.

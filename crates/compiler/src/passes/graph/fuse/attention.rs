@@ -62,8 +62,10 @@ fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
     let [queries, keys] = product(module, scores)?;
     let (queries, q_scale) = unscaled(module, queries);
     let (keys, k_scale) = unscaled(module, keys);
-    let (q, q_parts) = parted(module, operand_of(module, queries, &[0, 2, 1, 3])?)?;
-    let (k, k_parts) = parted(module, columns(module, keys)?)?;
+    let (queries, q_factor) = unscaled(module, operand_of(module, queries, &[0, 2, 1, 3])?);
+    let (keys, k_factor) = unscaled(module, columns(module, keys)?);
+    let (q, q_parts) = parted(module, queries)?;
+    let (k, k_parts) = parted(module, keys)?;
     let (v, v_parts) = parted(module, operand_of(module, values, &[0, 2, 1, 3])?)?;
     let heads = q_parts[0];
     let inputs = [q, k, v];
@@ -76,7 +78,7 @@ fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
     if !fits || !is_joined(module, op, turned, heads.checked_mul(v_parts[1])?) {
         return None;
     }
-    let scale = scale * q_scale * k_scale;
+    let scale = scale * q_scale * q_factor * k_scale * k_factor;
     Some(AttentionMatch {
         inputs,
         mask,

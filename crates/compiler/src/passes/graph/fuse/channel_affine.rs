@@ -101,10 +101,7 @@ fn only_user(module: &Module, op: OpId) -> Option<OpId> {
     let &[result] = module.op(op).results() else {
         return None;
     };
-    let mut users = module.users(result);
-    let user = users.next()?.op;
-    let is_beside = module.op(user).parent() == module.op(op).parent();
-    (users.next().is_none() && is_beside).then_some(user)
+    node::only_user(module, result)
 }
 
 /// Appends the parts of a concatenation along channels, or the image itself if it is none.

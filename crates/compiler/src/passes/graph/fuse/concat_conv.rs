@@ -36,7 +36,7 @@ fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
     let ty = |value: ValueId| module.value_type(value);
     let fits = node::name(module, concat) == "concat"
         && [3, -1].contains(&node::int(module, concat, "axis", 0))
-        && module.users(image).count() == 1
+        && node::only_user(module, image).is_some()
         && (2..=MOST_PARTS).contains(&parts.len())
         && shape.len() == 4
         && own >= LEAST_CHANNELS
@@ -51,12 +51,12 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
         return None;
     }
     let result = module.op(op).results()[0];
-    let user = module.users(result).next()?.op;
+    let user = node::only_user(module, result)?;
     let &[image] = module.op(op).operands() else {
         return None;
     };
     let now = rewrite.mapped(image);
-    if !is_pointwise(module, user) || module.users(result).count() != 1 {
+    if !is_pointwise(module, user) {
         return None;
     }
     let (concat, images) = parts(module, now)?;

@@ -123,7 +123,8 @@ fn open_product(module: &Module, x: ValueId, now: ValueId) -> Option<OpId> {
     let fits = fused::is(module, product, fused::MATMUL)
         && fused::has_no_epilogue(module, product)
         && node::operand(module, product, fused::ADDED).is_none()
-        && [x, now].into_iter().all(is_own);
+        && [x, now].into_iter().all(is_own)
+        && node::only_user(module, x).is_some();
     let weights = node::operand(module, product, fused::WEIGHTS)?;
     (fits && is_own(weights)).then_some(product)
 }

@@ -150,7 +150,16 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
 
 /// Matches a mean over the last dimension, which is kept, with one user; returns the operand.
 fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
-    let op = node::single_use_op(module, value, "reduce")?;
+    node::single_use_op(module, value, "reduce")?;
+    reduced_mean(module, value, rank)
+}
+
+/// Matches a mean over the last dimension, which is kept; returns the operand.
+pub(super) fn reduced_mean(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
+    let op = module.defining_op(value)?;
+    if node::name(module, op) != "reduce" {
+        return None;
+    }
     let axes = match node::operand(module, op, 1) {
         Some(axes) => node::constant_ints(module, axes)?,
         None => node::ints(module, op, "axes")?,

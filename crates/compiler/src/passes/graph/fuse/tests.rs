@@ -5,6 +5,7 @@ use expect_test::expect;
 use crate::passes::testing::{check, run};
 
 mod cached_attention;
+mod folded_norms;
 mod patterns;
 
 #[test]

@@ -319,12 +319,7 @@ pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
 /// Rewrites a channel shuffle: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
 fn channel_shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
-    let only_user = |op: OpId| {
-        let result = module.op(op).results()[0];
-        let mut users = module.users(result);
-        let user = users.next()?.op;
-        users.next().is_none().then_some(user)
-    };
+    let only_user = |op: OpId| node::only_user(module, module.op(op).results()[0]);
     let transpose = only_user(op).filter(|op| node::name(module, *op) == "transpose")?;
     let last = only_user(transpose).filter(|op| node::name(module, *op) == "reshape")?;
     let extents = |op: OpId| node::shape(module, module.op(op).results()[0]);

@@ -15,7 +15,7 @@ use crate::legalize::Context;
 use crate::passes::graph::layout::images::{FIRST, LAST, permuted};
 use crate::passes::graph::pointwise::{self, Operands};
 use crate::passes::graph::rewrite::{Rewrite, list, remove_unused, stated};
-use crate::passes::graph::{fold, graphs, infer, is_library, node};
+use crate::passes::graph::{fold, graphs, infer, inner_first, is_library, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, PassFn};
 
@@ -29,13 +29,16 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
-    let all = graphs(module);
+    let functions = graphs(module).into_iter();
+    let blocks: Vec<BlockId> = functions
+        .flat_map(|(_, block)| inner_first(module, block))
+        .collect();
     let is_image = |op: &OpId| IMAGES.contains(&module.op(*op).name().as_str());
     let has_images = |block: &BlockId| module.block(*block).operations().iter().any(is_image);
-    if !all.iter().any(|(_, block)| has_images(block)) {
+    if !blocks.iter().any(has_images) {
         return;
     }
-    for (_, block) in all {
+    for block in blocks {
         rewrite_block(module, block);
         remove_unused(module, &context.dialects.rows, block);
     }
