@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::refusal::Refusal;
 use crate::server::Shared;
-use crate::{grpc, metrics, v2};
+use crate::{grpc, metrics, v1, v2};
 
 mod body;
 mod gone;
@@ -22,7 +22,7 @@ mod router;
 pub(crate) use body::{Upload, read};
 pub(crate) use gone::unless_gone;
 pub(crate) use payload::Payload;
-use router::{ModelAsk, Route};
+use router::{ModelAsk, Route, V1Ask};
 
 /// A request on its way: what all endpoints are given.
 pub(crate) struct Exchange {
@@ -87,6 +87,14 @@ async fn endpoint(
             Ok(empty(StatusCode::OK))
         }
         Route::AllStatistics => Ok(json(&v2::statistics::of_models(&repository.all()))),
+        Route::V1 { name, version, ask } => match ask {
+            V1Ask::Status => Ok(json(&v1::status(shared, name, version)?)),
+            V1Ask::Metadata => Ok(json(&v1::metadata(&*repository.find(name, version)?))),
+            V1Ask::Predict => v1::predict(exchange, name, version, upload).await,
+            V1Ask::Examples => Err(Refusal::unimplemented(
+                "`classify` and `regress` take examples, which this server does not read: `predict` takes tensors",
+            )),
+        },
         Route::Model { name, version, ask } => match ask {
             ModelAsk::Ready => match repository.find(name, version) {
                 Ok(_) => Ok(json(&v2::metadata::Ready { name, ready: true })),
@@ -136,7 +144,12 @@ pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
 /// Returns an answer that is a document.
 pub(crate) fn json(document: &impl serde::Serialize) -> Response<Payload> {
     let body = serde_json::to_vec(document).expect("documents have texts as keys");
-    let mut response = Response::new(Payload::from(Bytes::from(body)));
+    json_text(body.into())
+}
+
+/// Returns an answer that is the text of a document.
+pub(crate) fn json_text(body: Bytes) -> Response<Payload> {
+    let mut response = Response::new(Payload::from(body));
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response

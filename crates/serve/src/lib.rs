@@ -1,10 +1,10 @@
-//! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC.
+//! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC; and TensorFlow Serving's over HTTP.
 //!
 //! What is served implements [`Servable`]; whoever opens files implements [`Loader`]. The crate knows neither formats of
 //! models nor kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.
 //!
 //! The life of a request: a connection (`server`) reads its head, `router` finds the endpoint, [`Limits`] admit it,
-//! its body becomes tensors (`v2`, `grpc`), `inference` calls the model within one
+//! its body becomes tensors (`v2`, `v1`, `grpc`), `inference` calls the model within one
 //! [`RequestContext`](tfrt_host::RequestContext), and the results are written from the tensors' own memory. Whatever ends
 //! the request, a deadline or a client that is gone, cancels that context.
 
@@ -23,6 +23,7 @@ mod repository;
 mod servable;
 mod server;
 mod statistics;
+mod v1;
 mod v2;
 
 pub use limits::Limits;

@@ -17,7 +17,7 @@ pub(crate) mod metadata;
 pub(crate) mod parameters;
 pub(crate) mod repository;
 mod request;
-mod response;
+pub(crate) mod response;
 pub(crate) mod statistics;
 pub(crate) mod tensors;
 

@@ -21,6 +21,12 @@ pub(super) enum Route<'p> {
         version: Option<u64>,
         ask: ModelAsk,
     },
+    /// Of TensorFlow Serving's protocol.
+    V1 {
+        name: &'p str,
+        version: Option<u64>,
+        ask: V1Ask,
+    },
 }
 
 /// The part of an endpoint's path behind the model.
@@ -33,6 +39,16 @@ pub(super) enum ModelAsk {
     Infer,
 }
 
+/// The part of an endpoint's path behind the model, in TensorFlow Serving's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum V1Ask {
+    Status,
+    Metadata,
+    Predict,
+    /// `classify` and `regress`, which take examples.
+    Examples,
+}
+
 /// Finds the endpoint of a path. Names are looked up as they stand there: none that a model can have needs an escape.
 ///
 /// # Errors
@@ -43,6 +59,7 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
         || Refusal::not_found(format!("Not Found: there is no '{}'", path.escape_debug()));
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
     let route = match parts.next() {
+        Some("v1") => v1(parts).ok_or_else(unknown)?,
         Some("v2") => v2(parts).ok_or_else(unknown)?,
         Some("metrics") if matches!(parts.next(), None | Some("")) => Route::Metrics,
         _ => return Err(unknown()),
@@ -51,6 +68,10 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
         Route::Index | Route::Load(_) | Route::Unload(_) => method == Method::POST,
         Route::Model {
             ask: ModelAsk::Infer,
+            ..
+        } => method == Method::POST,
+        Route::V1 {
+            ask: V1Ask::Predict | V1Ask::Examples,
             ..
         } => method == Method::POST,
         _ => method == Method::GET || method == Method::HEAD,
@@ -92,6 +113,33 @@ fn v2<'p>(mut parts: impl Iterator<Item = &'p str>) -> Option<Route<'p>> {
     }
 }
 
+fn v1<'p>(parts: impl Iterator<Item = &'p str>) -> Option<Route<'p>> {
+    let all: Vec<&str> = parts.take(6).collect();
+    let (name, version, rest) = match *all.as_slice() {
+        ["models", name, "versions", version, ref rest @ ..] => (name, Some(version), rest),
+        ["models", name, ref rest @ ..] => (name, None, rest),
+        _ => return None,
+    };
+    // What is asked for stands behind the last part.
+    let last = version.unwrap_or(name);
+    let (last, verb) = match last.split_once(':') {
+        Some((last, verb)) => (last, Some(verb)),
+        None => (last, None),
+    };
+    let (name, version) = match version {
+        None => (last, None),
+        Some(_) => (name, Some(last.parse().ok()?)),
+    };
+    let ask = match (verb, rest) {
+        (None, []) => V1Ask::Status,
+        (None, ["metadata"]) => V1Ask::Metadata,
+        (Some("predict"), []) => V1Ask::Predict,
+        (Some("classify" | "regress"), []) => V1Ask::Examples,
+        _ => return None,
+    };
+    Some(Route::V1 { name, version, ask })
+}
+
 fn model<'p>(name: &'p str, version: Option<&str>, ask: Option<&str>) -> Option<Route<'p>> {
     let ask = match ask {
         None => ModelAsk::Metadata,
@@ -131,6 +179,22 @@ mod tests {
             ("/v2/models/m/stats", model("m", None, ModelAsk::Statistics)),
             ("/v2/models/stats", Route::AllStatistics),
             ("/metrics", Route::Metrics),
+            (
+                "/v1/models/m",
+                Route::V1 {
+                    name: "m",
+                    version: None,
+                    ask: V1Ask::Status,
+                },
+            ),
+            (
+                "/v1/models/m/versions/2/metadata",
+                Route::V1 {
+                    name: "m",
+                    version: Some(2),
+                    ask: V1Ask::Metadata,
+                },
+            ),
         ] {
             assert_eq!(route(&Method::GET, path).unwrap(), expected, "{path}");
         }
@@ -138,6 +202,9 @@ mod tests {
             "/v2/models/m/infer",
             "/v2/models/m/versions/1/infer",
             "/v2/repository/index",
+            "/v1/models/m:predict",
+            "/v1/models/m/versions/2:predict",
+            "/v1/models/m:classify",
         ] {
             assert!(route(&Method::POST, path).is_ok(), "{path}");
             assert_eq!(
@@ -154,6 +221,10 @@ mod tests {
             "",
             "/",
             "/v3",
+            "/v1/models",
+            "/v1/models/m/versions/x:predict",
+            "/v1/models/m:predict/metadata",
+            "/v1/models/m:nothing",
             "/v2/models",
             "/v2/models/m/versions/x",
             "/v2/models/m/versions/-1",

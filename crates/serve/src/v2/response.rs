@@ -90,6 +90,25 @@ fn elements(json: &mut Vec<u8>, name: &str, tensor: &Tensor) -> Result<(), Refus
     Ok(())
 }
 
+/// Writes the elements of a tensor one behind the other. Returns the text, and where each of them ends.
+pub(crate) fn element_texts(name: &str, tensor: &Tensor) -> Result<(Vec<u8>, Vec<usize>), Refusal> {
+    let (mut text, mut ends) = (Vec::new(), Vec::new());
+    each_element(&mut text, name, tensor, &mut |text, index| {
+        if index > 0 {
+            ends.push(text.len());
+        }
+    })?;
+    ends.push(text.len());
+    Ok((text, ends))
+}
+
+/// Returns a string as JSON has it.
+pub(crate) fn text_of(string: &str) -> Vec<u8> {
+    let mut json = Vec::with_capacity(string.len() + 2);
+    value(&mut json, &string);
+    json
+}
+
 /// Writes each element, before which `begin` is called with its number.
 fn each_element(
     json: &mut Vec<u8>,

@@ -5,3 +5,4 @@ mod endings;
 mod grpc;
 mod requests;
 mod support;
+mod v1;
