@@ -19,9 +19,9 @@ pub struct Limits {
     pub max_connections: usize,
     /// Requests at once on one connection of HTTP/2. Default: 128.
     pub max_streams: u32,
-    /// The time from the first byte of a head to its last. Default: 10 s.
-    pub head_time: Duration,
-    /// The time that a connection may be idle. Default: 75 s.
+    /// The time in which the head of a request must come to its end, from the beginning of a connection or the end of the
+    /// request before. Of HTTP/2, that for the first request, and after which silent clients are asked whether they are
+    /// there. Default: 75 s.
     pub idle_time: Duration,
     /// The time that a body may take, beside a second for each [`min_body_rate`](Self::min_body_rate) bytes of it.
     /// Default: 5 s.
@@ -42,7 +42,6 @@ impl Default for Limits {
             max_call_bytes: None,
             max_connections: 4096,
             max_streams: 128,
-            head_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
             body_time: Duration::from_secs(5),
             min_body_rate: 16 << 10,

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -34,9 +35,12 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         .initial_stream_window_size(1 << 20)
         .initial_connection_window_size(4 << 20)
         .keep_alive_interval(limits.idle_time)
-        .keep_alive_timeout(limits.head_time);
+        .keep_alive_timeout(limits.idle_time);
     let socket = Arc::new(stream);
+    let was_heard = AtomicBool::new(false);
     let service = service_fn(|request| {
+        // Ordering: a flag, which orders no memory.
+        was_heard.store(true, Ordering::Relaxed);
         let exchange = Exchange {
             shared: shared.clone(),
             socket: socket.clone(),
@@ -52,10 +56,21 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         let mut phase = phase;
         let _ = phase.wait_for(|phase| *phase > Phase::Serving).await;
     };
+    // Until it is known which protocol a connection speaks, no other timer runs.
+    let unheard = async {
+        tokio::time::sleep(limits.idle_time).await;
+        if was_heard.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
     // Whatever ends a connection, a client or its mistakes, is no matter of the server.
-    if first(drains, connection.as_mut()).await.is_none() {
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+    let served = first(drains, connection.as_mut());
+    match first(unheard, served).await {
+        None | Some(Some(_)) => {}
+        Some(None) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
     }
 }
 

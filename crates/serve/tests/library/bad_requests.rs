@@ -258,6 +258,34 @@ fn senders_that_are_slow_are_told() {
 }
 
 #[test]
+fn connections_that_say_nothing_are_closed() {
+    let limits = Limits {
+        idle_time: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = start(
+        vec![("double", std::sync::Arc::new(Times::new(2.0)))],
+        limits,
+    );
+    // Nothing; the first letter of HTTP/2, and of HTTP/1; half a head; and a whole request before.
+    for sent in [
+        "",
+        "P",
+        "G",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET /v2 HTTP/1.1\r\nhost",
+    ] {
+        let mut client = Client::new(&server);
+        client.send(sent);
+        let answer = client.try_answer();
+        assert!(answer.is_none_or(|answer| answer.status == 408), "{sent}");
+    }
+    let mut client = Client::new(&server);
+    assert_eq!(client.get("/v2").status, 200);
+    assert!(client.try_answer().is_none());
+}
+
+#[test]
 fn bodies_that_end_early_fail_alone() {
     let server = double();
     let whole = post("/v2/models/double/infer", "", ROWS);
