@@ -15,6 +15,7 @@ use crate::server::Shared;
 use crate::{grpc, metrics, v1, v2};
 
 mod body;
+mod encoding;
 mod gone;
 mod payload;
 mod router;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::header::CONTENT_ENCODING;
 use hyper::{HeaderMap, StatusCode};
 use tfrt_host::ErrorCode;
 use tokio::time::{Instant, timeout_at};
 
+use super::encoding::Encoding;
 use crate::limits::Limits;
 use crate::refusal::Refusal;
 
@@ -27,16 +27,14 @@ pub(crate) struct Upload {
     body: Incoming,
     /// The bytes that it has, if the client has said so.
     length: Option<u64>,
-    encoding: Option<String>,
+    encoding: Result<Option<Encoding>, Refusal>,
 }
 
 impl Upload {
     pub fn new(headers: &HeaderMap, body: Incoming) -> Upload {
-        let encoding = headers.get(CONTENT_ENCODING);
-        let encoding = encoding.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         Upload {
             length: body.size_hint().exact(),
-            encoding: encoding.filter(|encoding| encoding != "identity"),
+            encoding: Encoding::of(headers),
             body,
         }
     }
@@ -78,26 +76,26 @@ impl Upload {
 ///
 /// # Errors
 ///
-/// 413 for a body over the limit, 408 for one that comes too slowly, 415 for one that is compressed; `InvalidArgument`
-/// if it ends before its end.
+/// 413 for a body over the limit, 408 for one that comes too slowly, 415 for one that is encoded in another way
+/// than gzip and deflate; `InvalidArgument` if it ends before its end.
 pub(crate) async fn read(
     upload: &mut Upload,
     limits: &Limits,
     split: usize,
 ) -> Result<Bytes, Refusal> {
     let max = limits.max_request_bytes;
-    if let Some(encoding) = &upload.encoding {
-        let message = format!(
-            "the body is encoded as '{}', which this server does not decode: send it as it is",
-            encoding.escape_debug()
-        );
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refusal::with_status(
-            status,
-            ErrorCode::Unimplemented,
-            message,
-        ));
+    match upload.encoding.clone()? {
+        None => read_as_is(upload, limits, split).await,
+        Some(encoding) => {
+            let packed = read_as_is(upload, limits, 0).await?;
+            encoding.decode(packed, max, split).await
+        }
     }
+}
+
+/// Reads a body as it was sent.
+async fn read_as_is(upload: &mut Upload, limits: &Limits, split: usize) -> Result<Bytes, Refusal> {
+    let max = limits.max_request_bytes;
     let length = upload.expected_bytes();
     if length > max {
         return Err(too_large(max));
@@ -118,7 +116,7 @@ pub(crate) async fn read(
         if whole.len() + part.len() > max {
             return Err(too_large(max));
         }
-        whole.bytes.extend_from_slice(&part);
+        whole.push(&part);
         let until = began + limits.time_of_body(whole.len());
         part = match timeout_at(until, upload.next()).await {
             Err(_) => return Err(too_slow(whole.len())),
@@ -133,13 +131,13 @@ fn is_aligned(bytes: &Bytes, split: usize) -> bool {
 }
 
 /// A body that grows behind a few bytes of padding.
-struct Aligned {
+pub(super) struct Aligned {
     bytes: Vec<u8>,
     n_padding: usize,
 }
 
 impl Aligned {
-    fn new(split: usize, length: usize) -> Aligned {
+    pub fn new(split: usize, length: usize) -> Aligned {
         let mut bytes: Vec<u8> = Vec::with_capacity(length + ALIGNMENT);
         let begins = bytes.as_ptr() as usize + split % ALIGNMENT;
         let n_padding = begins.next_multiple_of(ALIGNMENT) - begins;
@@ -147,16 +145,20 @@ impl Aligned {
         Aligned { bytes, n_padding }
     }
 
-    fn len(&self) -> usize {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub fn len(&self) -> usize {
         self.bytes.len() - self.n_padding
     }
 
-    fn finish(self) -> Bytes {
+    pub fn finish(self) -> Bytes {
         Bytes::from(self.bytes).slice(self.n_padding..)
     }
 }
 
-fn too_large(max: usize) -> Refusal {
+pub(super) fn too_large(max: usize) -> Refusal {
     let message = format!("the body of a request may have {max} bytes, but this one has more");
     Refusal::with_status(
         StatusCode::PAYLOAD_TOO_LARGE,

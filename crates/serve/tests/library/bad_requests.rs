@@ -1,5 +1,6 @@
 //! Bad requests over HTTP: each gets one error that says what was expected and what was found.
 
+use std::io::Read;
 use std::time::Duration;
 
 use tfrt_serve::Limits;
@@ -237,6 +238,51 @@ fn encodings_and_heads_that_are_not_taken_are_told() {
             .answer()
             .status,
         400
+    );
+}
+
+#[test]
+fn compressed_bodies_are_unpacked_within_limits() {
+    let server = double();
+    let mut client = Client::new(&server);
+    let packed = |text: &[u8], is_gzip: bool| {
+        let level = flate2::Compression::best();
+        let mut bytes = Vec::new();
+        match is_gzip {
+            true => flate2::read::GzEncoder::new(text, level).read_to_end(&mut bytes),
+            false => flate2::read::ZlibEncoder::new(text, level).read_to_end(&mut bytes),
+        }
+        .unwrap();
+        bytes
+    };
+    let mut send = |encoding: &str, body: &[u8]| {
+        let headers = format!("content-encoding: {encoding}\r\n");
+        client
+            .send(post("/v2/models/double/infer", &headers, body))
+            .answer()
+    };
+    assert_eq!(send("gzip", &packed(ROWS.as_bytes(), true)).status, 200);
+    assert_eq!(send("deflate", &packed(ROWS.as_bytes(), false)).status, 200);
+    let answer = send("deflate", &packed(ROWS.as_bytes(), true));
+    assert_eq!(answer.status, 400);
+    assert!(
+        answer
+            .error()
+            .starts_with("the body can't be unpacked behind 0 bytes"),
+        "{}",
+        answer.error()
+    );
+    let whole = packed(ROWS.as_bytes(), true);
+    assert_eq!(send("gzip", &whole[..whole.len() / 2]).status, 400);
+    let bomb = packed(&vec![b' '; 32 << 20], true);
+    let answer = send("gzip", &bomb);
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(
+        answer
+            .error()
+            .ends_with("unpacks to more than 100 times as many"),
+        "{}",
+        answer.error()
     );
 }
 
