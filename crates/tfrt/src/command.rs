@@ -83,6 +83,8 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
         Command::Cluster(options) => commands::cluster::cluster(options, console),
         #[cfg(feature = "dist")]
         Command::Worker(options) => commands::worker::worker(options, console),
+        #[cfg(feature = "serve")]
+        Command::Serve(options) => commands::serve::serve(options, console),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),

@@ -37,6 +37,8 @@ mod pattern;
 pub mod plugin;
 pub mod rejection;
 pub mod run;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod testing;
 mod trace;
 #[cfg(feature = "dist")]

@@ -60,6 +60,15 @@ impl Context {
     }
 }
 
+/// Makes calls a part of a request that was made by the host runtime.
+impl From<Arc<RequestContext>> for Context {
+    fn from(request: Arc<RequestContext>) -> Context {
+        Context {
+            execution: request.into(),
+        }
+    }
+}
+
 /// A builder of a [`Context`].
 ///
 /// # Examples

@@ -59,6 +59,7 @@
 //! | calculate with tensors, one operation at a time | [`eager`] |
 //! | write a kernel | [`kernel`] |
 //! | run kernels of a library that is built for TensorFlow | `Plugin`, `RuntimeBuilder::plugins` (feature `plugins`) |
+//! | serve models to clients of KServe's protocol | `serve` (feature `serve`) |
 //! | run the command `tfrt` in a process of your own | `command::run` (feature `cli`) |
 //! | read models of a format of your own | [`Format`], [`RuntimeBuilder::formats`] |
 //!
@@ -196,6 +197,8 @@ mod options;
 pub mod profile;
 mod program;
 mod runtime;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod stored;
 #[cfg(feature = "tracing")]
 mod tracing;

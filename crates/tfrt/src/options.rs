@@ -7,6 +7,8 @@ mod inspect;
 mod model;
 #[cfg(feature = "plugins")]
 mod plugin;
+#[cfg(feature = "serve")]
+mod serve;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -37,6 +39,8 @@ pub use plugin::{
     KnownPlugins, PluginCallOptions, PluginCheckOptions, PluginCommand, PluginFunctionsOptions,
     PluginOptions, UsedPlugins,
 };
+#[cfg(feature = "serve")]
+pub use serve::ServeOptions;
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -127,6 +131,8 @@ pub enum Command {
     Cluster(ClusterOptions),
     #[cfg(feature = "dist")]
     Worker(WorkerOptions),
+    #[cfg(feature = "serve")]
+    Serve(Box<ServeOptions>),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),

@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("gpu", &["corert", "host", "ops", "tensor"]),
     ("wire", &["async"]),
     ("dist", &["async", "host", "tensor", "corert", "wire"]),
+    ("serve", &["async", "host", "tensor"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
@@ -55,7 +56,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels",
-            "corert", "capi", "dist", "gpu", "lsp", "run",
+            "corert", "capi", "dist", "gpu", "lsp", "run", "serve",
         ],
     ),
 ];

@@ -1,0 +1,287 @@
+//! Requests of gRPC: KServe's service with Triton's calls, and the health service.
+//!
+//! Each call is one path, `/package.Service/Method`. Messages are in `messages.rs`; framing, trailers and limits on
+//! messages are tonic's. The deadline of a call is the runtime's own: what `grpc-timeout` says becomes the deadline of the
+//! request, whose error has the right code.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, BufMut};
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Request, Response};
+use prost::Message;
+use tfrt_host::ErrorCode;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::server::{Grpc, StreamingService, UnaryService};
+use tonic::{Code, Status, Streaming};
+
+use crate::http::Payload;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+
+mod convert;
+mod health;
+mod inference;
+mod messages;
+mod stream;
+
+/// A call on its way: what all methods are given.
+#[derive(Clone)]
+struct Call {
+    shared: Arc<Shared>,
+    began: Instant,
+    /// The time that the client gives it.
+    timeout: Option<Duration>,
+}
+
+/// Returns whether a request is one of gRPC, by its head.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(hyper::header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Answers a call.
+pub(crate) async fn answer(
+    shared: Arc<Shared>,
+    began: Instant,
+    request: Request<Incoming>,
+) -> Result<Response<Payload>, Infallible> {
+    let timeout = match timeout_of(request.headers()) {
+        Ok(timeout) => timeout,
+        Err(status) => return Ok(status.into_http::<tonic::body::Body>().map(Payload::Grpc)),
+    };
+    let call = Call {
+        shared,
+        began,
+        timeout,
+    };
+    let path = request.uri().path().to_owned();
+    let answered = match path.split_once("/inference.GRPCInferenceService/") {
+        Some(("", method)) => inference::answer(call, method, request).await,
+        _ => match &*path {
+            "/grpc.health.v1.Health/Check" => unary(&call, request, health::check).await,
+            _ => Err(unknown(&path)),
+        },
+    };
+    let response = answered.unwrap_or_else(|status| status.into_http());
+    Ok(response.map(Payload::Grpc))
+}
+
+fn unknown(method: &str) -> Status {
+    Status::unimplemented(format!("there is no method '{}'", method.escape_debug()))
+}
+
+/// Returns the time that a header gives the call: digits and a unit, such as `200m`.
+fn timeout_of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+    let Some(value) = headers.get("grpc-timeout") else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let wrong = || {
+        Status::invalid_argument(format!(
+            "`grpc-timeout` was expected to be digits and a unit, found '{text}'"
+        ))
+    };
+    let (digits, unit) = text
+        .split_at_checked(text.len().saturating_sub(1))
+        .ok_or_else(wrong)?;
+    let is_number =
+        (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = digits
+        .parse()
+        .ok()
+        .filter(|_| is_number)
+        .ok_or_else(wrong)?;
+    match unit {
+        "H" => Ok(Some(Duration::from_secs(number * 3600))),
+        "M" => Ok(Some(Duration::from_secs(number * 60))),
+        "S" => Ok(Some(Duration::from_secs(number))),
+        "m" => Ok(Some(Duration::from_millis(number))),
+        "u" => Ok(Some(Duration::from_micros(number))),
+        "n" => Ok(Some(Duration::from_nanos(number))),
+        _ => Err(wrong()),
+    }
+}
+
+/// Answers a call of one message by one message.
+async fn unary<M, R, F>(
+    call: &Call,
+    request: Request<Incoming>,
+    method: fn(Call, M) -> F,
+) -> Result<Response<tonic::body::Body>, Status>
+where
+    M: Message + Default + 'static,
+    R: Message + 'static,
+    F: Future<Output = Result<R, Refusal>> + Send + 'static,
+{
+    let service = Unary {
+        call: call.clone(),
+        method,
+    };
+    Ok(grpc::<R, M>(call).unary(service, request).await)
+}
+
+/// Returns what reads and writes the messages of a call.
+fn grpc<R: Message + 'static, M: Message + Default + 'static>(call: &Call) -> Grpc<Prost<R, M>> {
+    Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.shared.limits.max_request_bytes)
+}
+
+struct Unary<M, F> {
+    call: Call,
+    method: fn(Call, M) -> F,
+}
+
+impl<M, R, F> UnaryService<M> for Unary<M, F>
+where
+    R: Message + 'static,
+    F: Future<Output = Result<R, Refusal>> + Send + 'static,
+{
+    type Response = R;
+    type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<R>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
+        let answered = (self.method)(self.call.clone(), request.into_inner());
+        Box::pin(async move { answered.await.map(tonic::Response::new).map_err(status) })
+    }
+}
+
+struct Both<M, S> {
+    call: Call,
+    method: fn(Call, Streaming<M>) -> S,
+}
+
+impl<M, R, S> StreamingService<M> for Both<M, S>
+where
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    type Response = R;
+    type ResponseStream = S;
+    type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Streaming<M>>) -> Self::Future {
+        let answers = (self.method)(self.call.clone(), request.into_inner());
+        std::future::ready(Ok(tonic::Response::new(answers)))
+    }
+}
+
+/// Answers a call of any number of messages by any number of messages.
+async fn streaming<M, R, S>(
+    call: &Call,
+    request: Request<Incoming>,
+    method: fn(Call, Streaming<M>) -> S,
+) -> Result<Response<tonic::body::Body>, Status>
+where
+    M: Message + Default + 'static,
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    let service = Both {
+        call: call.clone(),
+        method,
+    };
+    Ok(grpc::<R, M>(call).streaming(service, request).await)
+}
+
+/// Returns the status of a refusal.
+fn status(refusal: Refusal) -> Status {
+    let code = match refusal.error.code() {
+        ErrorCode::Ok => Code::Ok,
+        ErrorCode::Cancelled | ErrorCode::RpcCancelled => Code::Cancelled,
+        ErrorCode::InvalidArgument => Code::InvalidArgument,
+        ErrorCode::DeadlineExceeded | ErrorCode::RpcDeadlineExceeded => Code::DeadlineExceeded,
+        ErrorCode::NotFound | ErrorCode::DeviceNotFound | ErrorCode::TaskNotFound => Code::NotFound,
+        ErrorCode::AlreadyExists => Code::AlreadyExists,
+        ErrorCode::PermissionDenied => Code::PermissionDenied,
+        ErrorCode::ResourceExhausted => Code::ResourceExhausted,
+        ErrorCode::FailedPrecondition => Code::FailedPrecondition,
+        ErrorCode::Aborted => Code::Aborted,
+        ErrorCode::OutOfRange => Code::OutOfRange,
+        ErrorCode::Unimplemented => Code::Unimplemented,
+        ErrorCode::Unavailable | ErrorCode::RpcUnavailable => Code::Unavailable,
+        ErrorCode::DataLoss => Code::DataLoss,
+        ErrorCode::Unauthenticated => Code::Unauthenticated,
+        ErrorCode::Unknown | ErrorCode::RpcUnknown => Code::Unknown,
+        _ => Code::Internal,
+    };
+    Status::new(code, refusal.message())
+}
+
+/// The codec of protocol buffers: writes `R`s, reads `M`s.
+struct Prost<R, M>(PhantomData<fn() -> (R, M)>);
+
+impl<R: Message + 'static, M: Message + Default + 'static> Codec for Prost<R, M> {
+    type Encode = R;
+    type Decode = M;
+    type Encoder = ProstEncoder<R>;
+    type Decoder = ProstDecoder<M>;
+
+    fn encoder(&mut self) -> ProstEncoder<R> {
+        ProstEncoder(PhantomData)
+    }
+
+    fn decoder(&mut self) -> ProstDecoder<M> {
+        ProstDecoder(PhantomData)
+    }
+}
+
+struct ProstEncoder<R>(PhantomData<fn() -> R>);
+
+impl<R: Message> Encoder for ProstEncoder<R> {
+    type Item = R;
+    type Error = Status;
+
+    fn encode(&mut self, message: R, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.reserve(message.encoded_len());
+        debug_assert!(
+            buffer.remaining_mut() >= message.encoded_len(),
+            "it was reserved"
+        );
+        message
+            .encode(buffer)
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+struct ProstDecoder<M>(PhantomData<fn() -> M>);
+
+impl<M: Message + Default> Decoder for ProstDecoder<M> {
+    type Item = M;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<M>, Status> {
+        // Bytes of tensors become parts of this one piece, without a copy.
+        let message = buffer.copy_to_bytes(buffer.remaining());
+        M::decode(message).map(Some).map_err(|error| {
+            Status::invalid_argument(format!("the message can't be read: {error}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_read_in_all_units() {
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().unwrap());
+            timeout_of(&headers).map_err(|status| status.code())
+        };
+        assert_eq!(read("2H"), Ok(Some(Duration::from_secs(7200))));
+        assert_eq!(
+            read("99999999m"),
+            Ok(Some(Duration::from_millis(99_999_999)))
+        );
+        assert_eq!(read("5u"), Ok(Some(Duration::from_micros(5))));
+        for wrong in ["", "m", "5", "5x", "-5m", "+5m", "999999999m", "1.5S"] {
+            assert_eq!(read(wrong), Err(Code::InvalidArgument), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `ModelStreamInfer`: requests one behind the other on one stream, each answered in its turn.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use futures_core::Stream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tonic::{Status, Streaming};
+
+use super::messages::{InferRequest, StreamInferResponse};
+use super::{Call, inference};
+
+/// Answers that wait to be sent. While there are so many, no more requests are read.
+const WAITING: usize = 4;
+
+/// The answers of a stream. Dropping it, as when the client is gone, ends what makes them.
+pub(super) struct Answers {
+    answers: mpsc::Receiver<Result<StreamInferResponse, Status>>,
+    work: JoinHandle<()>,
+}
+
+/// Answers the requests of a stream. One that fails is answered by its error, and the stream goes on.
+pub(super) fn infer(call: Call, requests: Streaming<InferRequest>) -> Answers {
+    let (sender, answers) = mpsc::channel(WAITING);
+    let work = tokio::spawn(answer(call, requests, sender));
+    Answers { answers, work }
+}
+
+async fn answer(
+    call: Call,
+    mut requests: Streaming<InferRequest>,
+    sender: mpsc::Sender<Result<StreamInferResponse, Status>>,
+) {
+    loop {
+        let answer = match requests.message().await {
+            Ok(None) => return,
+            Err(status) => Err(status),
+            Ok(Some(request)) => {
+                let mut call = call.clone();
+                call.began = Instant::now();
+                Ok(match inference::infer(call, request).await {
+                    Ok(response) => StreamInferResponse {
+                        error_message: String::new(),
+                        infer_response: Some(response),
+                    },
+                    Err(refusal) => StreamInferResponse {
+                        error_message: refusal.message(),
+                        infer_response: None,
+                    },
+                })
+            }
+        };
+        let is_last = answer.is_err();
+        if sender.send(answer).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+impl Stream for Answers {
+    type Item = Result<StreamInferResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.answers.poll_recv(context)
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}

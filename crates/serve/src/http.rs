@@ -1,0 +1,170 @@
+//! Requests of HTTP: from the head to the answer. [`answer`] reads from top to bottom what happens to one.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::net::TcpStream;
+
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::{grpc, metrics, v1, v2};
+
+mod body;
+mod encoding;
+mod gone;
+mod payload;
+mod router;
+
+pub(crate) use body::{Upload, read};
+pub(crate) use gone::unless_gone;
+pub(crate) use payload::Payload;
+use router::{ModelAsk, Route, V1Ask};
+
+/// A request on its way: what all endpoints are given.
+pub(crate) struct Exchange {
+    pub shared: Arc<Shared>,
+    /// The connection, of which it is asked whether the client is still there.
+    pub socket: Arc<TcpStream>,
+    pub began: Instant,
+}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    exchange: Exchange,
+    request: Request<Incoming>,
+) -> Result<Response<Payload>, Infallible> {
+    if grpc::is_grpc(request.headers()) {
+        return grpc::answer(exchange.shared, exchange.began, request).await;
+    }
+    let (head, body) = request.into_parts();
+    let mut upload = Upload::new(&head.headers, body);
+    let answered = match router::route(&head.method, head.uri.path()) {
+        Err(refusal) => Err(refusal),
+        Ok(route) => endpoint(&exchange, route, &head.headers, &mut upload).await,
+    };
+    let mut response = match answered {
+        Ok(response) => response,
+        Err(refusal) => {
+            // A client that is still sending hears no answer before it is done.
+            upload.discard().await;
+            refused(&refusal)
+        }
+    };
+    if head.method == Method::HEAD {
+        response.body_mut().clear();
+    }
+    Ok(response)
+}
+
+async fn endpoint(
+    exchange: &Exchange,
+    route: Route<'_>,
+    headers: &hyper::HeaderMap,
+    upload: &mut Upload,
+) -> Result<Response<Payload>, Refusal> {
+    let shared = &exchange.shared;
+    let repository = &shared.repository;
+    match route {
+        Route::Live => Ok(empty(StatusCode::OK)),
+        Route::Ready => Ok(empty(match shared.is_ready() {
+            true => StatusCode::OK,
+            // Of a server that ends, so that whoever distributes requests gives it no more.
+            false => StatusCode::SERVICE_UNAVAILABLE,
+        })),
+        Route::Server => Ok(json(&v2::metadata::server(shared))),
+        Route::Metrics => Ok(text(metrics::render(shared))),
+        Route::Index => {
+            let body = read(upload, &shared.limits, 0).await?;
+            Ok(json(&v2::repository::index(shared, &body)?))
+        }
+        Route::Load(name) | Route::Unload(name) => {
+            let body = read(upload, &shared.limits, 0).await?;
+            v2::repository::change(shared, name, matches!(route, Route::Load(_)), &body).await?;
+            Ok(empty(StatusCode::OK))
+        }
+        Route::AllStatistics => Ok(json(&v2::statistics::of_models(&repository.all()))),
+        Route::V1 { name, version, ask } => match ask {
+            V1Ask::Status => Ok(json(&v1::status(shared, name, version)?)),
+            V1Ask::Metadata => Ok(json(&v1::metadata(&*repository.find(name, version)?))),
+            V1Ask::Predict => v1::predict(exchange, name, version, upload).await,
+            V1Ask::Examples => Err(Refusal::unimplemented(
+                "`classify` and `regress` take examples, which this server does not read: `predict` takes tensors",
+            )),
+        },
+        Route::Model { name, version, ask } => match ask {
+            ModelAsk::Ready => match repository.find(name, version) {
+                Ok(_) => Ok(json(&v2::metadata::Ready { name, ready: true })),
+                // Triton's status, which its clients take for "no".
+                Err(_) => Err(Refusal::invalid("Model version not ready")),
+            },
+            ModelAsk::Metadata => {
+                let model = repository.find(name, version)?;
+                Ok(json(&v2::metadata::model(
+                    &model,
+                    &repository.versions(name),
+                )))
+            }
+            ModelAsk::Config => {
+                let model = repository.find(name, version)?;
+                Ok(json(&v2::metadata::config(&model)))
+            }
+            ModelAsk::Statistics => {
+                let model = repository.find(name, version)?;
+                Ok(json(&v2::statistics::of_models(&[model])))
+            }
+            ModelAsk::Infer => v2::infer(exchange, name, version, headers, upload).await,
+        },
+    }
+}
+
+/// Returns the answer for a request that is refused.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
+    #[derive(serde::Serialize)]
+    struct Document {
+        error: String,
+    }
+    let error = refusal.message();
+    let mut response = json(&Document { error });
+    *response.status_mut() = refusal.status();
+    if matches!(
+        refusal.status(),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+    ) {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Returns an answer that is a document.
+pub(crate) fn json(document: &impl serde::Serialize) -> Response<Payload> {
+    let body = serde_json::to_vec(document).expect("documents have texts as keys");
+    json_text(body.into())
+}
+
+/// Returns an answer that is the text of a document.
+pub(crate) fn json_text(body: Bytes) -> Response<Payload> {
+    let mut response = Response::new(Payload::from(body));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn text(body: String) -> Response<Payload> {
+    let mut response = Response::new(Payload::from(Bytes::from(body)));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Payload> {
+    let mut response = Response::new(Payload::default());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,176 @@
+//! [`infer`]: the call of a model for one request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tfrt_host::{AnyAsyncValue, Error, HostAllocator, HostContext, RequestContext};
+use tfrt_tensor::{Tensor, TensorFormat, convert};
+
+use crate::limits::Limits;
+use crate::model::Loaded;
+use crate::refusal::Refusal;
+use crate::statistics::Times;
+
+/// The limits and times of a call, and the host that it runs on.
+pub(crate) struct Surroundings<'a> {
+    pub host: &'a HostContext,
+    pub limits: &'a Limits,
+    /// When the request began.
+    pub began: Instant,
+    /// The time that it may take, by what the client asks for.
+    pub timeout: Option<Duration>,
+}
+
+/// The outputs of a call, in the order of the model.
+pub(crate) struct Inferred {
+    pub outputs: Vec<Tensor>,
+    pub times: Times,
+    pub n_rows: usize,
+}
+
+/// Calls a model, and waits for all of its outputs. If the future is dropped before, the call is cancelled.
+pub(crate) async fn infer(
+    surroundings: &Surroundings<'_>,
+    model: &Arc<Loaded>,
+    inputs: Vec<(String, Tensor)>,
+) -> Result<Inferred, Refusal> {
+    let called = Instant::now();
+    let n_rows = rows(&inputs);
+    let n_bytes = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
+    let place = model.place(n_bytes);
+    let request = request(surroundings);
+    let guard = CancelOnDrop(Some((request.clone(), model.clone())));
+    let values = model.servable.call(&request, inputs, place);
+    let settled = settle(values, surroundings.host.allocator()).await;
+    guard.disarm();
+    let done = Instant::now();
+    model.took(done - called);
+    let outputs = match settled {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            count_failure(model, surroundings.began, &error);
+            return Err(error.into());
+        }
+    };
+    let times = Times {
+        input: called - surroundings.began,
+        infer: done - called,
+        ..Times::default()
+    };
+    Ok(Inferred {
+        outputs,
+        times,
+        n_rows,
+    })
+}
+
+/// Makes the context of the request, which ends at the deadline.
+fn request(surroundings: &Surroundings<'_>) -> Arc<RequestContext> {
+    let limits = surroundings.limits;
+    let allowed = surroundings.timeout.unwrap_or(limits.deadline);
+    let allowed = allowed.min(limits.deadline);
+    let mut builder = RequestContext::builder(surroundings.host).own_resources();
+    if let Some(bytes) = limits.max_call_bytes {
+        builder = builder.max_memory(bytes);
+    }
+    let left = allowed.saturating_sub(surroundings.began.elapsed());
+    builder.deadline_after(left).build()
+}
+
+/// Counts a request that failed.
+pub(crate) fn count_failure(model: &Loaded, began: Instant, error: &Error) {
+    use std::sync::atomic::Ordering::Relaxed;
+    use tfrt_host::ErrorCode;
+    let statistics = &model.statistics;
+    statistics.fail(began.elapsed());
+    if error.code() == ErrorCode::DeadlineExceeded {
+        statistics.expired.fetch_add(1, Relaxed);
+    }
+}
+
+/// Waits for values, and takes the tensors out.
+async fn settle(
+    values: Vec<AnyAsyncValue>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Vec<Tensor>, Error> {
+    let mut tensors = Vec::with_capacity(values.len());
+    let mut failed = None;
+    for value in values {
+        let settled = match value.is_settled() {
+            true => match value.error() {
+                Some(error) => Err(error.clone()),
+                None => Ok(value),
+            },
+            false => value.await,
+        };
+        match settled.and_then(|value| tensor(value, allocator)) {
+            Ok(tensor) => tensors.push(tensor),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    match failed {
+        None => Ok(tensors),
+        Some(error) => Err(error),
+    }
+}
+
+/// Returns a tensor whose elements are dense, or strings.
+fn tensor(value: AnyAsyncValue, allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, Error> {
+    let value = match value.take::<Tensor>() {
+        Ok(tensor) => return plain(tensor, allocator),
+        Err(value) => value,
+    };
+    match value.get::<Tensor>() {
+        Some(tensor) => plain(tensor.clone(), allocator),
+        None => {
+            let found = value.type_name().unwrap_or("a value to come");
+            let message = format!("an output was expected to be a tensor, found {found}");
+            Err(Error::new(tfrt_host::ErrorCode::Unimplemented, message))
+        }
+    }
+}
+
+fn plain(tensor: Tensor, allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, Error> {
+    match tensor {
+        Tensor::Dense(_) | Tensor::String(_) => Ok(tensor),
+        other => convert::to_format(&other, TensorFormat::DenseHost, allocator),
+    }
+}
+
+fn bytes_of(tensor: &Tensor) -> usize {
+    match tensor {
+        Tensor::String(strings) => strings
+            .strings()
+            .iter()
+            .map(|string| string.len() + 24)
+            .sum(),
+        other => other.metadata().len_bytes().unwrap_or(usize::MAX / 1024),
+    }
+}
+
+/// Returns the first extent of the first input, which is the number of rows of a batch; 1 of a scalar.
+fn rows(inputs: &[(String, Tensor)]) -> usize {
+    let first = inputs.first().map(|(_, tensor)| &tensor.metadata().shape);
+    first.and_then(|shape| shape.extent(0)).unwrap_or(1)
+}
+
+/// A guard that cancels a request when it is dropped, unless it was disarmed: the client has gone.
+struct CancelOnDrop(Option<(Arc<RequestContext>, Arc<Loaded>)>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some((request, model)) = self.0.take() {
+            request.cancel_with(Error::cancelled("the client has gone"));
+            model
+                .statistics
+                .cancelled
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC; and TensorFlow Serving's over HTTP.
+//!
+//! What is served implements [`Servable`]; whoever opens files implements [`Loader`]. The crate knows neither formats of
+//! models nor kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.
+//!
+//! The life of a request: a connection (`server`) reads its head, `router` finds the endpoint, [`Limits`] admit it,
+//! its body becomes tensors (`v2`, `v1`, `grpc`), `inference` calls the model within one
+//! [`RequestContext`](tfrt_host::RequestContext), and the results are written from the tensors' own memory. Whatever ends
+//! the request, a deadline or a client that is gone, cancels that context.
+
+#![forbid(unsafe_code)]
+
+mod admission;
+mod datatype;
+mod grpc;
+mod http;
+mod inference;
+mod limits;
+mod metrics;
+mod model;
+mod refusal;
+mod repository;
+mod servable;
+mod server;
+mod statistics;
+mod v1;
+mod v2;
+
+pub use limits::Limits;
+pub use repository::{Check, Repository, Source, VersionPolicy};
+pub use servable::{Description, Dim, Loader, Place, Servable, TensorInfo};
+pub use server::{Ended, Server, ServerBuilder, Stopper};

@@ -1,0 +1,144 @@
+//! Counts and times for Prometheus, in its text format 0.0.4. Labels are models that are loaded, and their versions, so
+//! that clients can't make more of them.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::model::Loaded;
+use crate::server::Shared;
+use crate::statistics::BOUNDS_US;
+
+/// A count of each model: its name, its description, and where it is.
+type Counter = (&'static str, &'static str, fn(&Loaded) -> u64);
+
+/// The counters of models: ours, and those that Triton has by its names.
+const COUNTERS: &[Counter] = &[
+    (
+        "tfrt_cancelled_total",
+        "Requests whose client had gone",
+        |model| model.statistics.cancelled.load(Relaxed),
+    ),
+    (
+        "tfrt_expired_total",
+        "Requests that ended at their deadline",
+        |model| model.statistics.expired.load(Relaxed),
+    ),
+    (
+        "nv_inference_request_success",
+        "Requests that succeeded",
+        |model| model.statistics.success.count(),
+    ),
+    (
+        "nv_inference_request_failure",
+        "Requests that failed",
+        |model| model.statistics.fail.count(),
+    ),
+    (
+        "nv_inference_count",
+        "Rows of requests that succeeded",
+        |model| model.statistics.n_rows.load(Relaxed),
+    ),
+    (
+        "nv_inference_exec_count",
+        "Calls of models that succeeded",
+        |model| model.statistics.n_executions.load(Relaxed),
+    ),
+    (
+        "nv_inference_request_duration_us",
+        "Time of requests that succeeded",
+        |model| model.statistics.success.ns() / 1000,
+    ),
+    (
+        "nv_inference_queue_duration_us",
+        "Time before calls began",
+        |model| model.statistics.queue.ns() / 1000,
+    ),
+    (
+        "nv_inference_compute_input_duration_us",
+        "Time of reading inputs",
+        |model| model.statistics.compute_input.ns() / 1000,
+    ),
+    (
+        "nv_inference_compute_infer_duration_us",
+        "Time of calls",
+        |model| model.statistics.compute_infer.ns() / 1000,
+    ),
+    (
+        "nv_inference_compute_output_duration_us",
+        "Time of writing outputs",
+        |model| model.statistics.compute_output.ns() / 1000,
+    ),
+];
+
+/// Writes all there is.
+pub(crate) fn render(shared: &Shared) -> String {
+    let mut text = String::new();
+    let models = shared.repository.all();
+    let _ = write(&mut text, shared, &models);
+    text
+}
+
+fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt::Result {
+    let admission = &shared.admission;
+    head(
+        text,
+        "tfrt_in_flight",
+        "Requests to models that are there now",
+        "gauge",
+    )?;
+    writeln!(text, "tfrt_in_flight {}", admission.n_in_flight())?;
+    head(
+        text,
+        "tfrt_rejected_total",
+        "Requests over the capacity",
+        "counter",
+    )?;
+    writeln!(text, "tfrt_rejected_total {}", admission.n_rejected())?;
+    for (name, help, value) in COUNTERS {
+        head(text, name, help, "counter")?;
+        for model in models {
+            writeln!(text, "{name}{{{}}} {}", labels(model), value(model))?;
+        }
+    }
+    head(
+        text,
+        "tfrt_request_duration_seconds",
+        "Time of requests",
+        "histogram",
+    )?;
+    for model in models {
+        histogram(text, "tfrt_request_duration_seconds", model)?;
+    }
+    Ok(())
+}
+
+fn head(text: &mut String, name: &str, help: &str, kind: &str) -> std::fmt::Result {
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
+
+fn labels(model: &Loaded) -> String {
+    format!("model=\"{}\",version=\"{}\"", model.name, model.version)
+}
+
+fn histogram(text: &mut String, name: &str, model: &Loaded) -> std::fmt::Result {
+    let (classes, ns) = model.statistics.duration.read();
+    let labels = labels(model);
+    let mut count = 0;
+    for (index, class) in classes.iter().enumerate() {
+        count += class;
+        match BOUNDS_US.get(index) {
+            Some(us) => {
+                #[allow(clippy::cast_precision_loss, reason = "bounds are small")]
+                let bound = *us as f64 / 1e6;
+                writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}")?;
+            }
+            None => writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}")?,
+        }
+    }
+    let seconds = std::time::Duration::from_nanos(ns).as_secs_f64();
+    writeln!(
+        text,
+        "{name}_sum{{{labels}}} {seconds}\n{name}_count{{{labels}}} {count}"
+    )
+}

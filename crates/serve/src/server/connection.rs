@@ -1,0 +1,167 @@
+//! A connection, from the first byte to the last: HTTP/1.1, or HTTP/2 where it begins as that does.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::{Phase, Shared};
+use crate::http::{Exchange, answer};
+
+/// Serves a connection to its end.
+pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::Receiver<Phase>) {
+    let limits = &shared.limits;
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_time)
+        .max_buf_size(limits.max_head_bytes.max(8 << 10));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.max_streams)
+        .max_header_list_size(u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX))
+        .initial_stream_window_size(1 << 20)
+        .initial_connection_window_size(4 << 20)
+        .keep_alive_interval(limits.idle_time)
+        .keep_alive_timeout(limits.idle_time);
+    let socket = Arc::new(stream);
+    let was_heard = AtomicBool::new(false);
+    let service = service_fn(|request| {
+        // Ordering: a flag, which orders no memory.
+        was_heard.store(true, Ordering::Relaxed);
+        let exchange = Exchange {
+            shared: shared.clone(),
+            socket: socket.clone(),
+            began: Instant::now(),
+        };
+        answer(exchange, request)
+    });
+    let io = TokioIo::new(Socket {
+        stream: socket.clone(),
+    });
+    let mut connection = pin!(builder.serve_connection(io, service));
+    let drains = async {
+        let mut phase = phase;
+        let _ = phase.wait_for(|phase| *phase > Phase::Serving).await;
+    };
+    // Until it is known which protocol a connection speaks, no other timer runs.
+    let unheard = async {
+        tokio::time::sleep(limits.idle_time).await;
+        if was_heard.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
+    // Whatever ends a connection, a client or its mistakes, is no matter of the server.
+    let served = first(drains, connection.as_mut());
+    match first(unheard, served).await {
+        None | Some(Some(_)) => {}
+        Some(None) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// Waits for the first of two: returns the output of `work`, or `None` if `end` has come before.
+pub(super) async fn first<T>(
+    end: impl Future<Output = ()>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        end.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}
+
+/// A socket that requests hold, too, to ask whether the client is still there.
+struct Socket {
+    stream: Arc<TcpStream>,
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            match self.stream.poll_read_ready(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(ready) => ready?,
+            }
+            match self.stream.try_read_buf(buffer) {
+                Ok(_) => return Poll::Ready(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl Socket {
+    /// Writes once the socket takes something.
+    fn poll_with(
+        &self,
+        context: &mut Context<'_>,
+        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match self.stream.poll_write_ready(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(ready) => ready?,
+            }
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_with(context, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_with(context, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // A stream that others hold, too, is told to end what it sends.
+        let ended = rustix::net::shutdown(&*self.stream, rustix::net::Shutdown::Write);
+        Poll::Ready(ended.map_err(io::Error::from))
+    }
+}

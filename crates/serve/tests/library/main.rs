@@ -1,0 +1,8 @@
+//! The border of the server: bytes on sockets, as clients send and read them.
+
+mod bad_requests;
+mod endings;
+mod grpc;
+mod requests;
+mod support;
+mod v1;

@@ -1,0 +1,185 @@
+//! `tfrt serve`: models for clients of KServe's protocol.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tfrt::Runtime;
+use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, Source};
+
+use super::print_line;
+use crate::console::Console;
+use crate::failure::{ExitStatus, Failure};
+use crate::options::ServeOptions;
+
+/// The addresses that clients of the protocol try by themselves: the first for HTTP, the second for gRPC.
+const ADDRESSES: [&str; 2] = ["127.0.0.1:8000", "127.0.0.1:8001"];
+
+/// Serves until the process is told to end.
+pub fn serve(options: &ServeOptions, console: &Console) -> Result<ExitStatus, Failure> {
+    let began = Instant::now();
+    let addresses = addresses(options)?;
+    let queue = options.queue.start(None).map_err(Failure::Host)?;
+    let runtime = Runtime::builder().queue(queue).build();
+    let repository = repository(options, &runtime)?;
+    let verdicts = repository.load_all().map_err(rejected)?;
+    if verdicts.is_empty() {
+        return Err(Failure::Rejected {
+            code: None,
+            message: "there is no model in the folders".to_owned(),
+            help: None,
+        });
+    }
+    let n_refused = verdicts
+        .iter()
+        .filter(|verdict| verdict.reason.is_some())
+        .count();
+    if options.check {
+        for verdict in &verdicts {
+            print_line(&line(verdict))?;
+        }
+        return Ok(match n_refused {
+            0 => ExitStatus::Fine,
+            _ => ExitStatus::Rejected,
+        });
+    }
+    for verdict in verdicts.iter().filter(|verdict| verdict.reason.is_some()) {
+        let document = serde_json::json!({
+            "schema": "tfrt.not_served/1", "model": verdict.name, "version": verdict.version, "reason": verdict.reason
+        });
+        console.document(&document, || format!("warning: {}\n", line(verdict)));
+    }
+    if n_refused == verdicts.len() {
+        return Err(Failure::Told(ExitStatus::Rejected));
+    }
+    let server = start(options, &runtime, repository, &addresses)?;
+    tell_ready(&server, options, began, console)?;
+    let limits = &options.limits;
+    let ended = server.serve(limits.drain_delay, limits.drain_timeout);
+    match ended.map_err(|reason| failed(&format!("cannot hear signals: {reason}")))? {
+        Ended::Drained => Ok(ExitStatus::Fine),
+        Ended::CutOff => Ok(ExitStatus::Cancelled),
+        Ended::Twice => super::output::end_process(ExitStatus::Interrupted as i32),
+    }
+}
+
+/// Returns the addresses to listen at, none of which other machines can reach unless that was asked for.
+fn addresses(options: &ServeOptions) -> Result<Vec<String>, Failure> {
+    let given = &options.listen;
+    let addresses: Vec<String> = match given.is_empty() {
+        true => ADDRESSES.map(str::to_owned).into(),
+        false => given.clone(),
+    };
+    for address in &addresses {
+        let resolved = address.to_socket_addrs();
+        let mut resolved = resolved.map_err(|reason| {
+            Failure::Usage(format!(
+                "'{}' is no address: {reason}",
+                address.escape_debug()
+            ))
+        })?;
+        if !options.insecure && resolved.any(|found: SocketAddr| !found.ip().is_loopback()) {
+            return Err(Failure::Usage(format!(
+                "'{address}' can be reached from other machines, and nothing is encrypted: `--insecure` allows it"
+            )));
+        }
+    }
+    Ok(addresses)
+}
+
+fn repository(options: &ServeOptions, runtime: &Runtime) -> Result<Repository, Failure> {
+    let models = options.models.iter().map(|path| Source::Model {
+        name: None,
+        path: path.clone(),
+    });
+    let named = options.named.iter().map(|(name, path)| Source::Model {
+        name: Some(name.clone()),
+        path: path.clone(),
+    });
+    let folders = options.repositories.iter().cloned().map(Source::Folder);
+    let sources: Vec<Source> = models.chain(named).chain(folders).collect();
+    if sources.is_empty() {
+        let message =
+            "nothing is to be served: give models, `--name NAME=PATH` or `--repository DIR`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let loader = ModelLoader::new(runtime).options(options.dims.open_options(true));
+    Ok(Repository::new(Arc::new(loader), sources, options.versions))
+}
+
+fn start(
+    options: &ServeOptions,
+    runtime: &Runtime,
+    repository: Repository,
+    addresses: &[String],
+) -> Result<Server, Failure> {
+    let mut builder = Server::builder(runtime.host(), repository)
+        .limits(options.limits.limits())
+        .allow_changes(options.allow_repository);
+    if let Some(n_threads) = options.io_threads {
+        builder = builder.threads(n_threads);
+    }
+    for address in addresses {
+        let listening = builder.listen(address);
+        builder = listening
+            .map_err(|reason| failed(&format!("cannot listen at '{address}': {reason}")))?;
+    }
+    builder
+        .start()
+        .map_err(|reason| failed(&format!("cannot start the server: {reason}")))
+}
+
+/// Says where the server listens, and what it serves.
+fn tell_ready(
+    server: &Server,
+    options: &ServeOptions,
+    began: Instant,
+    console: &Console,
+) -> Result<(), Failure> {
+    let addresses: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
+    if let Some(path) = &options.address_file {
+        let lines: String = addresses
+            .iter()
+            .map(|address| format!("{address}\n"))
+            .collect();
+        std::fs::write(path, lines).map_err(|reason| Failure::Write {
+            path: path.clone(),
+            reason,
+        })?;
+    }
+    let names = server.repository().names();
+    let ms = began.elapsed().as_secs_f64() * 1e3;
+    let document = serde_json::json!({
+        "schema": "tfrt.serving/1", "addresses": addresses, "models": names, "ready_ms": ms
+    });
+    console.document(&document, || {
+        let (names, addresses) = (names.join(", "), addresses.join(" and http://"));
+        format!("note: serving {names} at http://{addresses}, ready after {ms:.0} ms\n")
+    });
+    Ok(())
+}
+
+/// Writes `classifier 1: ready`, or the reason why not.
+fn line(verdict: &Check) -> String {
+    let Check {
+        name,
+        version,
+        reason,
+    } = verdict;
+    match reason {
+        None => format!("{name} {version}: ready"),
+        Some(reason) => format!("{name} {version}: {reason}"),
+    }
+}
+
+fn rejected(error: tfrt::Error) -> Failure {
+    failed(error.message())
+}
+
+fn failed(message: &str) -> Failure {
+    Failure::Rejected {
+        code: None,
+        message: message.to_owned(),
+        help: None,
+    }
+}
