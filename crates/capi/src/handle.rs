@@ -18,7 +18,6 @@
 //! | `handle/facts.rs` | numbers that are read without taking a place |
 
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering;
 
 use crate::fault;
 
@@ -33,12 +32,15 @@ mod tests;
 
 pub use facts::{Facts, Words};
 pub use kinds::{InPlace, Kind, Object, Storage};
-use place::{IN_USE, InUse, Place, idle};
+use place::{Found, Place};
 use table::{N_MADE, TABLE};
 pub use table::{counted, n_held};
 
 /// Bits below the number of a place, so that handles look like aligned pointers.
 const LOW_BITS: u32 = 4;
+
+/// Bits of a handle that are the number of its place; the generation is in the upper half, and the others are 0.
+const INDEX: u32 = (1 << 28) - (1 << LOW_BITS);
 
 /// A reference that a plugin holds to a `K`; 0 is none.
 #[repr(transparent)]
@@ -78,53 +80,58 @@ impl<K> Handle<K> {
         self.bits as usize
     }
 
-    fn parts(self) -> Option<(u32, u32)> {
+    /// Returns the place that the handle leads to, if there is one of its number.
+    #[inline(always)]
+    fn place(self) -> Option<&'static Place> {
         let low = self.bits as u32;
-        let is_aligned = low.trailing_zeros() >= LOW_BITS;
-        let generation = (self.bits >> 32) as u32;
-        (is_aligned && generation > 0).then_some((low >> LOW_BITS, generation))
+        match low & !INDEX {
+            0 => TABLE.place(low >> LOW_BITS),
+            _ => None,
+        }
     }
 }
 
 impl<K: Kind> Handle<K> {
     /// Puts an object into the table. Null if there are too many.
-    #[inline]
+    #[inline(always)]
     pub fn new(value: K) -> Handle<K> {
         Handle::of_stored(K::Stored::store(value))
     }
 
     /// Puts an object that is stored already into the table. Null if there are too many.
-    #[inline]
+    #[inline(always)]
     pub fn of_stored(stored: K::Stored) -> Handle<K> {
         let Some(index) = TABLE.take_place() else {
-            fault::record(format_args!("a plugin holds too many objects"));
+            too_many();
             return Handle::NULL;
         };
         let place = TABLE.place(index).expect("places that were taken exist");
         N_MADE.set(N_MADE.get() + 1);
-        let facts = (K::NUMBER, stored.facts());
-        let generation = place.fill(facts, K::into_object(stored));
+        let generation = place.fill::<K>(stored);
         Handle {
-            bits: u64::from(generation) << 32 | u64::from(index << LOW_BITS),
+            bits: generation | u64::from(index << LOW_BITS),
             kind: PhantomData,
         }
     }
 
-    /// Returns whether the object may be there: `false` once it is deleted, whatever its type was.
-    #[inline]
+    /// Returns the object that the handle leads to, as its place says it.
+    #[inline(always)]
+    fn wanted(self) -> Found {
+        Found::new::<K>(self.bits)
+    }
+
+    /// Returns whether the object may be there: `false` once it is deleted.
+    #[inline(always)]
     pub fn may_lead_somewhere(self) -> bool {
-        let is_there = |(place, generation): (&Place, u32)| {
-            // Ordering: the acquire pairs with the release of who has deleted the object, and uses it no more.
-            place.word.load(Ordering::Acquire) & !IN_USE == idle(generation)
-        };
-        self.place().is_some_and(is_there)
+        self.place()
+            .is_some_and(|place| place.found() == self.wanted())
     }
 
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
     #[inline(always)]
     pub fn with<R>(self, argument: &str, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
-        if let Some(mut place) = self.enter()
-            && let Some(result) = place.lend(use_it)
+        if let Some(place) = self.place()
+            && let Some(result) = place.lend(self.wanted(), use_it)
         {
             return Some(result);
         }
@@ -132,18 +139,17 @@ impl<K: Kind> Handle<K> {
         None
     }
 
-    /// Reads facts of the object without taking its place: the first one, and the others. `None` if the handle leads to no
-    /// such object, if somebody changes the object right now, or if it tells none: [`with`](Self::with) says which.
+    /// Reads facts of the object without taking its place. `None` if the handle leads to no such object, or if somebody
+    /// changes the object right now: [`with`](Self::with) says which.
     #[inline(always)]
-    pub fn look<R>(self, read: impl FnOnce(u32, &Facts) -> R) -> Option<R> {
-        let (place, generation) = self.place()?;
-        place.look::<K, R>(generation, read)
+    pub fn look<R>(self, read: impl FnOnce(&Facts) -> R) -> Option<R> {
+        self.place()?.look(self.wanted(), read)
     }
 
     /// Uses the object, or says why there is none.
     pub fn with_quietly<R>(self, use_it: impl FnOnce(&mut K) -> R) -> Result<R, String> {
-        if let Some(mut place) = self.enter()
-            && let Some(result) = place.lend(use_it)
+        if let Some(place) = self.place()
+            && let Some(result) = place.lend(self.wanted(), use_it)
         {
             return Ok(result);
         }
@@ -166,16 +172,15 @@ impl<K: Kind> Handle<K> {
     }
 
     /// Deletes the object for a plugin, unless the handle is null.
-    #[inline]
+    #[inline(always)]
     pub fn delete(self, argument: &str) {
-        if self.is_null() {
-            return;
-        }
-        match self.take_object() {
-            Some(object) => {
+        match self.take_object().and_then(K::take) {
+            Some(stored) => {
                 N_MADE.set(N_MADE.get() - 1);
-                drop(object);
+                // What it held may be a plugin's, whose code runs now: nothing is in use.
+                drop(stored);
             }
+            None if self.is_null() => (),
             None => self.refuse(argument),
         }
     }
@@ -186,66 +191,46 @@ impl<K: Kind> Handle<K> {
     }
 
     /// Takes an object that the host has made out of the table, as it is stored, or says why there is none.
+    #[inline]
     pub fn take_stored(self) -> Result<K::Stored, String> {
         let taken = self.take_object().and_then(K::take);
         taken.ok_or_else(|| self.reason())
     }
 
-    /// Takes the object, if it is of this type, out of the table. It is dropped when nothing is in use: what it held may be
-    /// a plugin's, whose code runs then.
-    #[inline]
+    /// Takes the object, if it is of this type, out of the table.
+    #[inline(always)]
     fn take_object(self) -> Option<Object> {
-        let mut place = self.enter()?;
-        place.object().as_mut().and_then(K::of)?;
-        let object = place.object().take();
-        place.empty();
-        drop(place);
+        let object = self.place()?.take(self.wanted())?.object();
         TABLE.free_place((self.bits as u32) >> LOW_BITS);
         object
     }
 
-    /// Takes the place of the object for use, if the handle leads to one.
-    #[inline(always)]
-    fn enter(self) -> Option<InUse<'static>> {
-        let (place, generation) = self.place()?;
-        place.enter(generation).ok()
-    }
-
-    #[inline(always)]
-    fn place(self) -> Option<(&'static Place, u32)> {
-        let (index, generation) = self.parts()?;
-        Some((TABLE.place(index)?, generation))
-    }
-
     /// Records the fault of an argument that leads to no object of this type.
     #[cold]
+    #[inline(never)]
     fn refuse(self, argument: &str) {
         fault::argument(argument, &self.reason());
     }
 
     /// Returns why the handle leads to no object of this type.
     #[cold]
+    #[inline(never)]
     fn reason(self) -> String {
         if self.is_null() {
             return format!("expected a {}, found a null pointer", K::NAME);
         }
-        let Some((place, generation)) = self.place() else {
+        let Some(place) = self.place() else {
             return self.made_up();
         };
-        match place.enter(generation) {
-            Ok(mut place) => match place.object() {
-                Some(object) => format!("expected a {}, found a {}", K::NAME, object.name()),
-                None => self.made_up(),
-            },
-            Err(now) => self.gone(now, generation),
-        }
-    }
-
-    fn gone(self, now: u32, asked: u32) -> String {
-        // The generation that a free place has was not given out yet.
-        match asked < now {
-            true => format!("expected a {}, found one that was deleted", K::NAME),
-            false => self.made_up(),
+        let (found, asked) = (place.found(), self.wanted().generation());
+        match kinds::name(found.kind()) {
+            _ if asked == 0 || asked > found.generation() => self.made_up(),
+            _ if asked < found.generation() => {
+                format!("expected a {}, found one that was deleted", K::NAME)
+            }
+            Some(name) => format!("expected a {}, found a {name}", K::NAME),
+            // The generation that a free place has was not given out yet.
+            None => self.made_up(),
         }
     }
 
@@ -253,4 +238,10 @@ impl<K: Kind> Handle<K> {
         let (name, bits) = (K::NAME, self.bits);
         format!("expected a {name}, found {bits:#x}, which the host has not given out")
     }
+}
+
+#[cold]
+#[inline(never)]
+fn too_many() {
+    fault::record(format_args!("a plugin holds too many objects"));
 }

@@ -91,6 +91,12 @@ impl<T> Storage<T> for InPlace<T> {
     }
 }
 
+/// Returns the name of a type, by its number.
+pub(super) fn name(number: u32) -> Option<&'static str> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    NAMES.get(index).copied()
+}
+
 /// `kinds!(Box Status = "TF_Status",)` makes an arm of [`Object`] and a [`Kind`] of a type, stored so. With `| Status::facts`
 /// behind the name the type has facts, which that function returns; with `[constant]` before it they stay as they are.
 macro_rules! kinds {
@@ -108,13 +114,8 @@ macro_rules! kinds {
             )*
         }
 
-        impl Object {
-            pub(super) fn name(&self) -> &'static str {
-                match self {
-                    $(Object::$type(_) => $name,)*
-                }
-            }
-        }
+        /// Names of the types, by their numbers.
+        const NAMES: &[&str] = &[$($name,)*];
 
         $(
             impl Kind for $type {
@@ -128,12 +129,12 @@ macro_rules! kinds {
                     kinds!(@facts self $($facts)?)
                 }
 
-                #[inline]
+                #[inline(always)]
                 fn into_object(stored: Self::Stored) -> Object {
                     Object::$type(stored)
                 }
 
-                #[inline]
+                #[inline(always)]
                 fn of(object: &mut Object) -> Option<&mut Self> {
                     match object {
                         Object::$type(own) => Some(own),
@@ -141,7 +142,7 @@ macro_rules! kinds {
                     }
                 }
 
-                #[inline]
+                #[inline(always)]
                 fn take(object: Object) -> Option<Self::Stored> {
                     match object {
                         Object::$type(own) => Some(own),
@@ -173,7 +174,7 @@ kinds! {
     Box StringStream = "TF_StringStream",
     Box Thread = "TF_Thread",
     Box OpenLibrary = "library",
-    Box LockHolder = "TF_VariableInputLockHolder",
+    InPlace LockHolder = "TF_VariableInputLockHolder",
     Box VariableInfo = "TF_VariableInfo",
     Box Device = "TF_Device",
 }

@@ -1,26 +1,28 @@
-//! [`Place`]: where one object after another lies, beside a word that says whose turn it is.
+//! [`Place`]: where one object after another lies, beside a word that says which one, and whose turn it is.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use super::facts::{Facts, Words};
+use super::facts::Facts;
 use super::kinds::{Kind, Object};
 
 /// Bit of a place's word that a thread sets while it uses the place.
-pub(super) const IN_USE: u64 = 1;
-/// Bit of a place's word that says that there is an object.
-pub(super) const OCCUPIED: u64 = 2;
+const IN_USE: u64 = 1;
+/// Bits of a place's word below the number of the object's type, which is 0 if there is no object.
+const KIND: u32 = 8;
 /// Bits of a place's word below the generation.
-pub(super) const STATE_BITS: u32 = 2;
+const GENERATION: u32 = 32;
 
-/// A place of the table.
+/// A place of the table. The word and the facts, which are all that most calls look at, take one line of the cache.
+#[repr(C, align(64))]
 pub(super) struct Place {
-    /// The generation, which counts the objects that were here from 1 on, and bits of state.
-    pub(super) word: AtomicU64,
+    /// The generation, which counts the objects that were here from 1 on; the number of the type of the object; and whether
+    /// a thread uses it.
+    word: AtomicU64,
     /// Facts of the object, written by the thread that uses it.
     facts: Facts,
-    /// The object. Invariant: used by the thread that has set [`IN_USE`], or that has taken the place from the free ones,
-    /// and by no other; there is one if [`OCCUPIED`] is set.
+    /// The object. Invariant: used by the thread that has set [`IN_USE`], that has [taken](Self::take) the object out, or that
+    /// has taken the place from the free ones, and by no other; there is one if the word has the number of its type.
     object: UnsafeCell<Option<Object>>,
 }
 
@@ -35,69 +37,91 @@ const _: () = {
 impl Default for Place {
     fn default() -> Self {
         Place {
-            word: AtomicU64::new(1 << STATE_BITS),
+            word: AtomicU64::new(1 << GENERATION),
             facts: Facts::default(),
             object: UnsafeCell::new(None),
         }
     }
 }
 
-/// A place that the thread uses; it is given back at the end, also when the user panics.
-pub(super) struct InUse<'p> {
-    place: &'p Place,
-    /// The word that the place gets then.
-    then: u64,
-}
+/// Generation and type in a place's word: those of an object that a handle leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found(u64);
 
-impl Drop for InUse<'_> {
+impl Found {
+    /// Returns the word's part of a generation and a type. The generation stands in the upper half of `bits`, where handles
+    /// have it, too.
+    #[inline(always)]
+    pub(super) fn new<K: Kind>(bits: u64) -> Found {
+        Found(bits & u64::MAX << GENERATION | u64::from(K::NUMBER) << KIND)
+    }
+
+    /// Returns the generation.
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> GENERATION) as u32
+    }
+
+    /// Returns the number of the type; 0 if there is no object.
+    pub(super) fn kind(self) -> u32 {
+        (self.0 as u32) >> KIND
+    }
+
+    /// Returns the word of an empty place of the next generation.
     #[inline]
-    fn drop(&mut self) {
-        self.place.word.store(self.then, Ordering::Release);
+    fn next(self) -> u64 {
+        // Generations of a place that has had four thousand million objects begin anew.
+        let next = self.generation().checked_add(1).unwrap_or(1);
+        u64::from(next) << GENERATION
     }
 }
 
-/// Returns the word of a place with an object of this generation that nobody uses.
-#[inline(always)]
-pub(super) fn idle(generation: u32) -> u64 {
-    u64::from(generation) << STATE_BITS | OCCUPIED
+/// A place that the thread uses; it is given back at the end, also when the user panics.
+struct InUse<'p> {
+    place: &'p Place,
+    /// The word that the place gets then.
+    then: Found,
+}
+
+impl Drop for InUse<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.place.word.store(self.then.0, Ordering::Release);
+    }
 }
 
 /// How often a thread looks whether another is done before it lets others run.
 const SPINS: u32 = 64;
 
 impl Place {
-    /// Takes the place for use, if it has an object of this generation; else returns the generation that it has.
+    /// Returns the generation and the type of the object that is here.
     #[inline(always)]
-    pub(super) fn enter(&self, generation: u32) -> Result<InUse<'_>, u32> {
-        let idle = idle(generation);
-        match self.take(idle) {
-            Ok(()) => (),
-            Err(_) => self.enter_later(idle)?,
-        }
-        Ok(InUse {
-            place: self,
-            then: idle,
-        })
+    pub(super) fn found(&self) -> Found {
+        // Ordering: the acquire pairs with the release of who has deleted the object, and uses it no more.
+        Found(self.word.load(Ordering::Acquire) & !IN_USE)
     }
 
-    /// Sets [`IN_USE`], if the word is this; else returns the word.
+    /// Changes the word, if the place has this object and nobody uses it; waits for who does.
     #[inline(always)]
-    fn take(&self, idle: u64) -> Result<(), u64> {
-        let (then, acquire) = (idle | IN_USE, Ordering::Acquire);
-        let taken = self
+    fn change(&self, wanted: Found, then: u64) -> bool {
+        let acquire = Ordering::Acquire;
+        let changed = self
             .word
-            .compare_exchange(idle, then, acquire, Ordering::Relaxed);
-        taken.map(drop)
+            .compare_exchange(wanted.0, then, acquire, Ordering::Relaxed);
+        changed.is_ok() || self.change_later(wanted, then)
     }
 
-    /// Takes the place for use when another thread is done with it; see [`enter`](Self::enter).
+    /// Changes the word when another thread is done with the object, if it is still there then.
     #[cold]
     #[inline(never)]
-    fn enter_later(&self, idle: u64) -> Result<(), u32> {
+    fn change_later(&self, wanted: Found, then: u64) -> bool {
         let mut spins = 0;
-        while let Err(found) = self.take(idle) {
-            if found & !IN_USE != idle {
-                return Err((found >> STATE_BITS) as u32);
+        while self.found() == wanted {
+            let acquire = Ordering::Acquire;
+            let changed = self
+                .word
+                .compare_exchange(wanted.0, then, acquire, Ordering::Relaxed);
+            if changed.is_ok() {
+                return true;
             }
             match spins < SPINS {
                 true => std::hint::spin_loop(),
@@ -105,68 +129,75 @@ impl Place {
             }
             spins += 1;
         }
-        Ok(())
+        false
     }
 
-    /// Reads facts of the object, if it is of this generation and type, and nobody changes it.
+    /// Lends the object, if the place has the one that is wanted, to a function that may change it.
     #[inline(always)]
-    pub(super) fn look<K: Kind, R>(
+    pub(super) fn lend<K: Kind, R>(
         &self,
-        generation: u32,
-        read: impl FnOnce(u32, &Facts) -> R,
+        wanted: Found,
+        use_it: impl FnOnce(&mut K) -> R,
     ) -> Option<R> {
-        let idle = idle(generation);
-        if self.word.load(Ordering::Acquire) != idle {
+        if !self.change(wanted, wanted.0 | IN_USE) {
             return None;
         }
-        let result = read(self.facts.of(K::NUMBER)?, &self.facts);
-        // Ordering: the acquire pairs with the release in `Facts::set`: if a number was of a later object, the word is
-        // another by now.
-        fence(Ordering::Acquire);
-        (self.word.load(Ordering::Relaxed) == idle).then_some(result)
-    }
-
-    /// Puts an object into a place that was free, and returns its generation.
-    #[inline]
-    pub(super) fn fill(&self, (kind, facts): (u32, Option<Words>), object: Object) -> u32 {
-        let word = self.word.load(Ordering::Relaxed);
-        self.facts.set(kind, facts);
-        // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied;
-        // a free place has no object, so that none is forgotten.
-        unsafe { self.object.get().write(Some(object)) };
-        self.word.store(word | OCCUPIED, Ordering::Release);
-        (word >> STATE_BITS) as u32
-    }
-}
-
-impl InUse<'_> {
-    #[inline]
-    pub(super) fn object(&mut self) -> &mut Option<Object> {
-        // SAFETY: this thread has set the bit, so that no other uses the object; the value is borrowed.
-        unsafe { &mut *self.place.object.get() }
-    }
-
-    /// Lends the object, if it is of this type, to a function that may change it.
-    #[inline(always)]
-    pub(super) fn lend<K: Kind, R>(&mut self, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
-        let facts = &self.place.facts;
-        let value = self.object().as_mut().and_then(K::of)?;
-        if K::FACTS_CHANGE {
-            facts.hide();
-        }
+        let _in_use = InUse {
+            place: self,
+            then: wanted,
+        };
+        // SAFETY: this thread has set the bit, so that no other uses the object before `_in_use` is dropped.
+        let object = unsafe { &mut *self.object.get() };
+        let value = K::of(object.as_mut()?)?;
         let result = use_it(value);
         if K::FACTS_CHANGE {
-            facts.set(K::NUMBER, value.facts());
+            self.facts.set(value.facts());
         }
         Some(result)
     }
 
-    /// Makes the place empty, of the next generation.
-    #[inline]
-    pub(super) fn empty(&mut self) {
-        let generation = (self.then >> STATE_BITS) as u32;
-        // Generations of a place that has had four thousand million objects begin anew.
-        let next = generation.checked_add(1).unwrap_or(1);
-        self.then = u64::from(next) << STATE_BITS;
+    /// Reads facts of the object, if the place has the one that is wanted, and nobody changes it.
+    #[inline(always)]
+    pub(super) fn look<R>(&self, wanted: Found, read: impl FnOnce(&Facts) -> R) -> Option<R> {
+        if self.word.load(Ordering::Acquire) != wanted.0 {
+            return None;
+        }
+        let result = read(&self.facts);
+        // Ordering: the acquire pairs with the release in `Facts::set`: if a number was of a later object, the word is
+        // another by now.
+        fence(Ordering::Acquire);
+        (self.word.load(Ordering::Relaxed) == wanted.0).then_some(result)
+    }
+
+    /// Takes the object out, if the place has the one that is wanted: from then on its handles lead nowhere, and the place is
+    /// the caller's, who gives it back to the free ones.
+    #[inline(always)]
+    pub(super) fn take(&self, wanted: Found) -> Option<Taken<'_>> {
+        self.change(wanted, wanted.next()).then_some(Taken(self))
+    }
+
+    /// Puts an object into a place that was free, and returns its generation, in the upper half.
+    #[inline(always)]
+    pub(super) fn fill<K: Kind>(&self, stored: K::Stored) -> u64 {
+        let generation = self.word.load(Ordering::Relaxed);
+        self.facts.set(stored.facts());
+        // SAFETY: who takes a place from the free ones is the only one to use it until the word says that there is an object;
+        // a free place has none, so that none is forgotten.
+        unsafe { self.object.get().write(Some(K::into_object(stored))) };
+        let word = Found::new::<K>(generation).0;
+        self.word.store(word, Ordering::Release);
+        generation
+    }
+}
+
+/// A place whose object no handle leads to any more.
+pub(super) struct Taken<'p>(&'p Place);
+
+impl Taken<'_> {
+    /// Returns the object.
+    #[inline(always)]
+    pub(super) fn object(self) -> Option<Object> {
+        // SAFETY: this thread alone has the place, until it is among the free ones.
+        unsafe { &mut *self.0.object.get() }.take()
     }
 }

@@ -5,17 +5,17 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::place::{OCCUPIED, Place};
+use super::place::Place;
 
-/// Places of the first chunk; each further one has twice as many.
-const FIRST_CHUNK: u32 = 1 << 8;
+/// Places of a chunk.
+const CHUNK: u32 = 1 << 8;
 /// The most chunks: 16 million objects.
-const MAX_CHUNKS: usize = 16;
+const MAX_CHUNKS: usize = 1 << 16;
 
 /// All objects that plugins hold.
 pub(super) struct Table {
     /// The first places of the chunks, which are made in this order and stay for good; null for one that is to come.
-    /// Invariant: chunk `i` has `FIRST_CHUNK << i` places.
+    /// Invariant: a chunk has [`CHUNK`] places.
     chunks: [AtomicPtr<Place>; MAX_CHUNKS],
     free: Mutex<Free>,
 }
@@ -107,31 +107,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the chunk of a place, and where it is there: below `FIRST_CHUNK << chunk`.
-#[inline(always)]
-fn split(index: u32) -> (usize, usize) {
-    let n = index + FIRST_CHUNK;
-    // The highest bit is not below that of the first chunk: `|` says so.
-    let chunk = (n | FIRST_CHUNK).ilog2() - FIRST_CHUNK.ilog2();
-    (chunk as usize, (n - (FIRST_CHUNK << chunk)) as usize)
-}
-
 impl Table {
     #[inline(always)]
     pub(super) fn place(&self, index: u32) -> Option<&Place> {
-        let (chunk, at) = split(index);
-        let first = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        let first = self.chunks.get((index / CHUNK) as usize)?;
+        let first = first.load(Ordering::Acquire);
         if first.is_null() {
             return None;
         }
-        // SAFETY: by the invariant the chunk has more places than `at`.
-        let place = unsafe { first.add(at) };
+        // SAFETY: by the invariant the chunk has more places than this number.
+        let place = unsafe { first.add((index % CHUNK) as usize) };
         // SAFETY: it is one of them, and they stay for good.
         Some(unsafe { &*place })
     }
 
     /// Returns a place for a new object, if there are not too many.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_place(&self) -> Option<u32> {
         match OWN_FREE.try_with(OwnFree::pop) {
             Ok(Some(place)) => Some(place),
@@ -141,6 +132,7 @@ impl Table {
 
     /// Returns a place of no thread, and leaves the thread more of them, unless it ends.
     #[cold]
+    #[inline(never)]
     fn take_common(&self) -> Option<u32> {
         let mut free = lock(&self.free);
         let only = self.next(&mut free)?;
@@ -161,12 +153,10 @@ impl Table {
             return Some(index);
         }
         let index = free.n_used;
-        let (chunk, _) = split(index);
-        let n_places = FIRST_CHUNK << chunk;
-        let chunk = self.chunks.get(chunk)?;
+        let chunk = self.chunks.get((index / CHUNK) as usize)?;
         // Who has the lock of the free places is the only one to make chunks.
         if chunk.load(Ordering::Relaxed).is_null() {
-            let places: Box<[Place]> = (0..n_places).map(|_| Place::default()).collect();
+            let places: Box<[Place]> = (0..CHUNK).map(|_| Place::default()).collect();
             let first = Box::leak(places).as_mut_ptr();
             chunk.store(first, Ordering::Release);
         }
@@ -175,7 +165,7 @@ impl Table {
     }
 
     /// Takes a place back that is empty.
-    #[inline]
+    #[inline(always)]
     pub(super) fn free_place(&self, index: u32) {
         if !OWN_FREE.try_with(|own| own.push(index)).unwrap_or(false) {
             self.free_common(index);
@@ -184,6 +174,7 @@ impl Table {
 
     /// Takes a place back that the thread has no room for, and some of its own.
     #[cold]
+    #[inline(never)]
     fn free_common(&self, index: u32) {
         let others = OWN_FREE.try_with(|own| own.split_off(BATCH));
         let mut free = lock(&self.free);
@@ -196,22 +187,5 @@ impl Table {
 pub fn n_held() -> usize {
     let n_used = lock(&TABLE.free).n_used;
     let places = (0..n_used).filter_map(|index| TABLE.place(index));
-    let is_occupied = |place: &&Place| place.word.load(Ordering::Relaxed) & OCCUPIED != 0;
-    places.filter(is_occupied).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_lie_within_their_chunks_and_no_two_are_the_same() {
-        let mut last = None;
-        for index in 0..FIRST_CHUNK * 40 {
-            let (chunk, at) = split(index);
-            assert!(at < (FIRST_CHUNK as usize) << chunk, "{index}");
-            assert!(last < Some((chunk, at)), "{index}");
-            last = Some((chunk, at));
-        }
-    }
+    places.filter(|place| place.found().kind() != 0).count()
 }

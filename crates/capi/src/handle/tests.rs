@@ -1,6 +1,6 @@
 //! Tests of handles, places and the table.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::functions::status::Status;
@@ -46,7 +46,7 @@ fn handles_of_other_types_and_made_up_ones_are_refused() {
 
 #[test]
 fn facts_are_those_of_the_object_that_a_handle_leads_to() {
-    let code = |handle: Handle<Status>| handle.look(|code, _| code);
+    let code = |handle: Handle<Status>| handle.look(|facts| facts.word::<0>() as u32);
     let first = status();
     assert_eq!((code(first), code(Handle::NULL)), (Some(0), None));
     assert!(first.with_quietly(|own| own.code = 3).is_ok());
@@ -57,7 +57,11 @@ fn facts_are_those_of_the_object_that_a_handle_leads_to() {
         bits: first.bits,
         kind: PhantomData,
     };
-    assert_eq!(tensor.look(|code, _| code), None, "of another type");
+    assert_eq!(
+        tensor.look(|facts| facts.word::<0>()),
+        None,
+        "of another type"
+    );
     assert!(first.may_lead_somewhere());
     assert!(first.take_quietly().is_ok());
     assert_eq!((code(first), first.may_lead_somewhere()), (None, false));
@@ -84,7 +88,7 @@ fn facts_of_later_objects_in_a_place_are_not_those_of_a_handle() {
                 let bits = last.load(Ordering::Relaxed);
                 let kind = PhantomData;
                 let handle: Handle<Status> = Handle { bits, kind };
-                let found = handle.look(|code, _| code);
+                let found = handle.look(|facts| facts.word::<0>() as u32);
                 assert!(found.is_none_or(|code| code == code_of(bits)));
             }
         });
