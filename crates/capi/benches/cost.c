@@ -1,4 +1,5 @@
-/* A plugin of one kernel, which adds two inputs: 17 calls into the host, as kernels of published plugins make. */
+/* A plugin of a kernel that adds two inputs, by 17 calls into the host, as kernels of published plugins make, and of two
+   that are given a variable: one looks at it, the other does nothing. */
 #include "tfrt_capi.h"
 
 static void add_compute(void* state, TF_OpKernelContext* ctx) {
@@ -23,6 +24,36 @@ static void add_compute(void* state, TF_OpKernelContext* ctx) {
     TF_DeleteStatus(s);
 }
 
+static void idle_compute(void* state, TF_OpKernelContext* ctx) {
+    (void)state;
+    TF_Status* s = TF_NewStatus();
+    TF_NumInputs(ctx);
+    TF_DeleteStatus(s);
+}
+
+static void lock_compute(void* state, TF_OpKernelContext* ctx) {
+    (void)state;
+    TF_Status* s = TF_NewStatus();
+    TF_NumInputs(ctx);
+    TF_VariableInputLockHolder* holder = NULL;
+    TF_Tensor* v = NULL;
+    int inputs[] = {0};
+    TF_MaybeLockVariableInputMutexesInOrder(ctx, true, false, inputs, 1, NULL, &holder, s);
+    TF_GetInputTensorFromVariable(ctx, 0, true, false, false, NULL, &v, s);
+    if (TF_GetCode(s) != TF_OK) TF_OpKernelContext_Failure(ctx, s);
+    TF_DeleteTensor(v);
+    TF_ReleaseVariableInputLockHolder(holder);
+    TF_DeleteStatus(s);
+}
+
+static void add_variable_kernel(const char* name, void (*compute)(void*, TF_OpKernelContext*), TF_Status* s) {
+    TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(name);
+    TF_OpDefinitionBuilderAddInput(op, "v: resource");
+    TF_OpDefinitionBuilderSetIsStateful(op, true);
+    TF_RegisterOpDefinition(op, s);
+    TF_RegisterKernelBuilder(name, TF_NewKernelBuilder(name, "CPU", NULL, compute, NULL), s);
+}
+
 void TF_InitKernel(void) {
     TF_Status* s = TF_NewStatus();
     TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("CostAdd");
@@ -35,5 +66,7 @@ void TF_InitKernel(void) {
     TF_KernelBuilder* kernel = TF_NewKernelBuilder("CostAdd", "CPU", NULL, add_compute, NULL);
     TF_KernelBuilder_TypeConstraint(kernel, "T", TF_FLOAT, s);
     TF_RegisterKernelBuilder("CostAdd", kernel, s);
+    add_variable_kernel("CostIdle", idle_compute, s);
+    add_variable_kernel("CostLock", lock_compute, s);
     TF_DeleteStatus(s);
 }

@@ -17,6 +17,7 @@ use tfrt_capi::rows::PluginOps;
 use tfrt_corert::{CoreRuntime, FrozenOpAttrs, Inputs, OpAttrs, OpCall, TensorHandle};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, Chain, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_tensor::resource::{Resources, Variable};
 
 /// Returns the median time of some rounds.
 fn median(n_rounds: usize, mut round: impl FnMut()) -> Duration {
@@ -141,5 +142,17 @@ fn main() {
         if name == "tf.CostAdd" {
             called(&attrs, ", with an attribute");
         }
+    }
+    let slot = Resources::of(&host).slot("", "v", Variable::default);
+    let value = inputs[0].tensor().unwrap().unwrap().clone();
+    let variable = slot.get::<Variable>().unwrap();
+    variable.assign(value, host.allocator()).unwrap();
+    let handle = runtime.handle(slot.handle());
+    // The second is the first, and lock, get and release of a variable.
+    for name in ["tf.CostIdle", "tf.CostLock"] {
+        let op = runtime.op(name, &runtime.cpu()).unwrap();
+        each(&format!("{name}, eager"), 1, || {
+            black_box(op.call(&context, [&handle], &none).unwrap());
+        });
     }
 }

@@ -60,6 +60,24 @@ const CODES: [u8; 256] = {
     all
 };
 
+/// Powers of two that are the sizes of elements, by number of the type; [`NO_SIZE`] where elements have none.
+const LOG2_SIZES: [u8; 34] = {
+    let mut all = [NO_SIZE; 34];
+    let mut code = 0;
+    while code < all.len() {
+        if let Some(dtype) = DTYPES[code]
+            && let Some(size) = dtype.size_bytes()
+            && size.is_power_of_two()
+        {
+            all[code] = size.ilog2() as u8;
+        }
+        code += 1;
+    }
+    all
+};
+
+const NO_SIZE: u8 = u8::MAX;
+
 /// Number of the type of floats.
 pub const FLOAT: i32 = 1;
 /// Number of the type of strings.
@@ -133,6 +151,19 @@ pub fn size_bytes(code: i32) -> usize {
     }
 }
 
+/// Returns the runtime's type of a number, if its elements are bytes of one size that mean nothing else.
+#[inline]
+pub fn of_bytes(code: i32) -> Option<DType> {
+    size_log2(code).and_then(|_| of_code(code))
+}
+
+/// Returns the power of two that is the number of bytes of an element that may be copied byte by byte, if it has one.
+#[inline]
+pub fn size_log2(code: i32) -> Option<u8> {
+    let log2 = *LOG2_SIZES.get(usize::try_from(code).ok()?)?;
+    (log2 != NO_SIZE).then_some(log2)
+}
+
 /// Returns the bytes of an element that is an object, as many as in TensorFlow; 0 for other types.
 pub fn object_bytes(code: i32) -> usize {
     match code {
@@ -172,5 +203,9 @@ mod tests {
         assert_eq!((of_name("wibble"), of_code(0)), (None, None));
         assert_eq!((size_bytes(18), size_bytes(7), size_bytes(77)), (16, 0, 0));
         assert_eq!(name(101), "float_ref");
+        for code in 0..40 {
+            let size = size_log2(code).map_or(0, |log2| 1 << log2);
+            assert_eq!(size, size_bytes(code), "{}", name(code));
+        }
     }
 }

@@ -75,6 +75,13 @@ fn entered<R: Default>(name: &'static str, run: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| failed())
 }
 
+/// Runs what a function does seldom.
+#[cold]
+#[inline(never)]
+fn aside<R>(run: impl FnOnce() -> R) -> R {
+    run()
+}
+
 #[cold]
 fn failed<R: Default>() -> R {
     fault::record(format_args!("the host has failed: please report it"));
@@ -116,8 +123,12 @@ macro_rules! functions {
     (@run $name:ident ($known:path, $path:path) ($($argument:ident),*)) => {
         match $known($($argument),*) {
             Some(known) => known,
-            None => functions!(@run $name ($path) ($($argument),*)),
+            None => functions!(@aside $name ($path) ($($argument),*)),
         }
+    };
+    (@aside $name:ident ($path:path) ($($argument:ident),*)) => {
+        // Not a part of the function that asks the known way: that saves no registers for it.
+        aside(move || functions!(@run $name ($path) ($($argument),*)))
     };
     (@entry $name:ident) => { $name };
     (@entry $name:ident $entry:path) => { $entry };

@@ -89,7 +89,7 @@ impl Shared {
     ///
     /// A handle to this memory is kept until the result is dropped or [counted](Self::count), and nobody changes the bytes
     /// by way of that handle's being the only one.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn uncounted(of: &HostBuffer) -> Shared {
         // SAFETY: the copy is never dropped while it is not counted, and the original outlives it.
         let buffer = unsafe { std::ptr::from_ref(of).read() };
@@ -190,7 +190,7 @@ impl Tensor {
     /// # Safety
     ///
     /// A handle to the memory is kept until the result is dropped or [counted](Self::count), and is not used as the only one.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn uncounted(tensor: &DenseHostTensor) -> Option<Tensor> {
         let buffer = tensor.buffer();
         let start = buffer.frozen_start().filter(|_| is_aligned(buffer))?;
@@ -204,6 +204,40 @@ impl Tensor {
                 is_written: false,
             }),
         })
+    }
+
+    /// Makes a plugin's view of a dense tensor that nobody else holds, to be written, which does not count its memory. `None`
+    /// if somebody else holds it.
+    ///
+    /// # Safety
+    ///
+    /// See [`uncounted`](Self::uncounted).
+    #[inline(always)]
+    pub unsafe fn uncounted_written(code: i32, tensor: &mut DenseHostTensor) -> Option<Tensor> {
+        let memory = Memory::at(NonNull::from(tensor.bytes_mut()?).cast());
+        Some(Tensor {
+            code,
+            shape: tensor.shape().clone(),
+            storage: Storage::Buffer(Buffer {
+                memory,
+                // SAFETY: the caller says so.
+                buffer: unsafe { Shared::uncounted(tensor.buffer()) },
+                is_written: true,
+            }),
+        })
+    }
+
+    /// Makes a plugin's view of a dense tensor that it writes at `memory`, as an [uncounted](Self::uncounted_written) view does.
+    pub fn of_written(code: i32, memory: Memory, tensor: DenseHostTensor) -> Tensor {
+        Tensor {
+            code,
+            shape: tensor.shape().clone(),
+            storage: Storage::Buffer(Buffer {
+                memory,
+                buffer: Shared::counted(tensor.into_buffer()),
+                is_written: true,
+            }),
+        }
     }
 
     /// Returns a copy that does not count the memory, where a clone would count it.

@@ -32,7 +32,6 @@ mod foreign;
 pub mod functions;
 #[expect(unsafe_code, reason = "calls of a plugin's functions, and unwinding")]
 pub mod guard;
-#[expect(unsafe_code, reason = "places that threads take in turn")]
 pub mod handle;
 #[expect(
     unsafe_code,

@@ -1,7 +1,7 @@
 //! Loading of libraries: the one that plugins ask for, and plugins.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -121,6 +121,10 @@ pub fn provide<'s>(
 
 /// Refuses to go on beside TensorFlow itself: one of the two would get the other's calls.
 fn refuse_original() -> Result<(), String> {
+    // The loader looks for a library that is not there in all folders of the system, which takes longer than all else here.
+    if !is_of_tensorflow_there() {
+        return Ok(());
+    }
     for name in [FRAMEWORK, EMPTY[0], EMPTY[1]] {
         // RTLD_NOLOAD: only a library that is there is found.
         const NOLOAD: i32 = libc::RTLD_NOLOAD;
@@ -133,6 +137,25 @@ fn refuse_original() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Returns whether the file of a library in this process lies in a folder of TensorFlow's, or has its name.
+fn is_of_tensorflow_there() -> bool {
+    /// Looks at one library; the loader stops at the first number that is not 0, and returns it.
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+        // SAFETY: the loader has handed over the description of a library.
+        let path = unsafe { (*info).dlpi_name };
+        if path.is_null() {
+            return 0;
+        }
+        // SAFETY: the path is a text that stays for the time of the call.
+        let path = unsafe { CStr::from_ptr(path) };
+        let mut parts = path.to_bytes().windows(TENSORFLOW.len());
+        c_int::from(parts.any(|part| part == TENSORFLOW))
+    }
+    const TENSORFLOW: &[u8] = b"tensorflow";
+    // SAFETY: the function is of the type that is asked for, and takes no data.
+    unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::null_mut()) != 0 }
 }
 
 impl Process {
@@ -159,7 +182,7 @@ impl Process {
             })?,
         };
         // SAFETY: the library has a table of this name.
-        let table = unsafe { library.get::<*mut std::ffi::c_void>(TABLE.as_bytes()) };
+        let table = unsafe { library.get::<*mut c_void>(TABLE.as_bytes()) };
         let table = table.map_err(|error| failed(error.to_string()))?;
         let provided = entries.iter().map(|entry| {
             let function = functions::find(&entry.name).filter(|_| entry.is_provided);
@@ -230,7 +253,7 @@ pub unsafe fn open(path: &Path) -> Result<Loaded, String> {
     let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     let library = opened.map_err(|error| reason(&error))?;
     // SAFETY: the symbol is a function by the C headers; it is only asked for its address.
-    let init = unsafe { library.get::<*const std::ffi::c_void>(b"TF_InitKernel") };
+    let init = unsafe { library.get::<*const c_void>(b"TF_InitKernel") };
     let init_kernel = init.ok().map(|symbol| {
         let address = symbol.into_raw().cast_const();
         // SAFETY: it is a function without arguments by the C headers.

@@ -29,7 +29,7 @@ mod alike;
 mod attributes;
 mod shapes;
 
-use alike::{Alike, OpCalls};
+use alike::{Alike, Found, OpCalls};
 use attributes::Kept;
 
 /// Prefix of the names by which operations of TensorFlow are called.
@@ -253,6 +253,25 @@ fn result_metadata(calls: &OpCalls, call: &MetadataCall<'_>) -> Result<ResultMet
     })
 }
 
+/// Returns what is known of a call; of references among its inputs, by what they refer to.
+fn find<'c>(calls: &'c OpCalls, call: &Call<'_>) -> Result<Found<'c>, Error> {
+    let mut codes: SmallVec<[Option<i32>; 4]> = SmallVec::new();
+    for index in 0..call.n_inputs() {
+        codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
+    }
+    let alike = calls.find(call.attrs(), &codes)?;
+    if !alike.has_references {
+        return Ok(alike);
+    }
+    for (index, _) in &alike.resolved.references {
+        let slot = Slot::of(call.tensor(*index)?)?;
+        let referred = slot.get::<Variable>()?.metadata();
+        let code = referred.and_then(|metadata| dtype::code(metadata.dtype));
+        codes[*index] = code.map(|code| code + dtype::REFERENCE);
+    }
+    calls.find(call.attrs(), &codes)
+}
+
 impl Shared {
     /// Returns the operation, in TensorFlow's words, that is called by a name.
     fn op<'a>(&'a self, called: &'a str) -> Option<&'a str> {
@@ -288,21 +307,10 @@ impl Shared {
     }
 
     fn run(&self, calls: &OpCalls, call: &mut Call<'_>) -> Result<Outputs, Error> {
-        let mut codes: SmallVec<[Option<i32>; 4]> = SmallVec::new();
-        for index in 0..call.n_inputs() {
-            codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
-        }
-        let mut alike = calls.find(call.attrs(), &codes)?;
-        if alike.has_references {
-            // What they refer to is known now.
-            for (index, _) in &alike.resolved.references {
-                let slot = Slot::of(call.tensor(*index)?)?;
-                let referred = slot.get::<Variable>()?.metadata();
-                let code = referred.and_then(|metadata| dtype::code(metadata.dtype));
-                codes[*index] = code.map(|code| code + dtype::REFERENCE);
-            }
-            alike = calls.find(call.attrs(), &codes)?;
-        }
+        let alike = match calls.known_of(call) {
+            Some(known) if !known.has_references => known,
+            _ => find(calls, call)?,
+        };
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
         let bound = calls.bound(&alike, kernel, shared)?;

@@ -9,11 +9,12 @@ use tfrt_corert::{Output, Outputs};
 use tfrt_host::{
     AsyncValue, Chain, DType, Error, ErrorCode, HostAllocator, LockMode, Promise, RequestContext,
 };
-use tfrt_tensor::TensorShape;
 use tfrt_tensor::resource::{Slot, Variable};
+use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 use crate::attrs::Attr;
 use crate::crash;
+use crate::dtype;
 use crate::fault;
 use crate::functions::construction::{Construction, Node};
 use crate::functions::context::Done;
@@ -56,13 +57,14 @@ struct Outcome {
 
 impl Outcome {
     /// Returns the error, if something was wrong.
-    #[inline]
+    #[inline(always)]
     fn error(self, kernel: &KernelDef) -> Option<Error> {
         let is_wrong = self.thrown.is_some() || self.told.is_some() || !self.faults.is_empty();
         is_wrong.then(|| self.wrong(kernel)).flatten()
     }
 
     #[cold]
+    #[inline(never)]
     fn wrong(self, kernel: &KernelDef) -> Option<Error> {
         let text = kernel.text();
         let told = self.told.as_ref().and_then(Status::error);
@@ -262,6 +264,14 @@ fn left_out(kernel: &KernelDef, index: usize) -> Error {
     Error::internal(format!("{text} has not set output {index}"))
 }
 
+#[cold]
+fn no_open_output(index: usize, is_set: Option<bool>, n: usize) -> Error {
+    Error::internal(match is_set {
+        Some(true) => format!("output {index} was allocated before"),
+        _ => format!("output {index} of a kernel that has {n}"),
+    })
+}
+
 /// Results of a call; one that the kernel has left out is an error of whoever uses it.
 pub type Results = Result<Outputs, Error>;
 
@@ -396,6 +406,7 @@ impl Context {
     }
 
     /// Returns whether an input is a reference to a variable.
+    #[inline]
     pub fn is_reference(&self, index: usize) -> bool {
         let is_this = |(own, _): &(usize, Option<i32>)| *own == index;
         self.bound().may_have_variables && self.bound().resolved.references.iter().any(is_this)
@@ -416,8 +427,8 @@ impl Context {
             )
         })?;
         // 0: of a type that follows from a variable without a value.
-        if expected != 0 && expected < crate::dtype::REFERENCE {
-            let name = crate::dtype::name(expected);
+        if expected != 0 && expected < dtype::REFERENCE {
+            let name = dtype::name(expected);
             return Err(Error::invalid_argument(format!(
                 "output {index}: expected one that is a reference, found one of {name}"
             )));
@@ -442,9 +453,9 @@ impl Context {
         let tensor = self.tensors.get(index)?.tensor()?;
         let mut references = self.bound().resolved.references.iter();
         if let Some((_, code)) = references.find(|(own, _)| *own == index) {
-            return Some(code.unwrap_or_default() + crate::dtype::REFERENCE);
+            return Some(code.unwrap_or_default() + dtype::REFERENCE);
         }
-        crate::dtype::code(tensor.metadata().dtype)
+        dtype::code(tensor.metadata().dtype)
     }
 
     /// Returns an input as the plugin sees it.
@@ -465,7 +476,7 @@ impl Context {
     /// # Errors
     ///
     /// See [`input`](Self::input).
-    #[inline]
+    #[inline(always)]
     pub fn input_handle(&mut self, index: usize) -> Result<Handle<Tensor>, Error> {
         if self.is_reference(index) {
             return self.referred(index).map(Handle::new);
@@ -486,8 +497,9 @@ impl Context {
     }
 
     /// Returns an output as it is now; the outer value is `None` if there is no such output.
-    pub fn output(&self, index: usize) -> Option<Option<&Tensor>> {
-        self.tensors.output(index)
+    pub fn output(&mut self, index: usize) -> Option<Option<&Tensor>> {
+        self.tensors.has_output(index)?;
+        Some(self.tensors.output(index))
     }
 
     /// Sets an output, and returns the tensor of before.
@@ -495,7 +507,11 @@ impl Context {
     /// # Errors
     ///
     /// `OutOfRange` if there is no such output; `InvalidArgument` for another type of elements.
-    pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<Option<Tensor>, Error> {
+    pub fn set_output(
+        &mut self,
+        index: usize,
+        tensor: Tensor,
+    ) -> Result<impl Sized + use<>, Error> {
         let expected = self.bound().outputs.get(index).copied();
         let Some(expected) = expected else {
             return Err(Error::new(
@@ -504,7 +520,7 @@ impl Context {
             ));
         };
         if expected != tensor.code {
-            let [expected, found] = [expected, tensor.code].map(crate::dtype::name);
+            let [expected, found] = [expected, tensor.code].map(dtype::name);
             return Err(Error::invalid_argument(format!(
                 "output {index}: expected elements of {expected}, found {found}"
             )));
@@ -517,29 +533,32 @@ impl Context {
     /// # Errors
     ///
     /// `Internal` if there is no such output, or if it was allocated before; those of [`Tensor::zeroed`].
-    #[inline]
+    #[inline(always)]
     pub fn allocate_output(
         &mut self,
         index: usize,
         shape: TensorShape,
     ) -> Result<Handle<Tensor>, Error> {
         let code = self.open_output(index)?;
-        let tensor = Tensor::zeroed(self.allocator(), code, shape)?;
-        Ok(self.tensors.set_and_view(index, tensor))
+        let Some(dtype) = dtype::of_bytes(code) else {
+            let tensor = Tensor::zeroed(self.allocator(), code, shape)?;
+            return Ok(self.tensors.set_and_view(index, tensor));
+        };
+        let metadata = TensorMetadata::new(dtype, shape);
+        let tensor = DenseHostTensor::zeroed(self.allocator(), metadata)?;
+        let output = self.tensors.allocate(index, code, tensor);
+        output.ok_or_else(|| Error::internal("memory that is to be written is shared"))
     }
 
     /// Returns the type of an output that is not set.
     #[inline]
     fn open_output(&self, index: usize) -> Result<i32, Error> {
-        let n = self.n_outputs();
-        match (self.bound().outputs.get(index), self.tensors.output(index)) {
-            (Some(code), Some(None)) => Ok(*code),
-            (Some(_), Some(Some(_))) => Err(Error::internal(format!(
-                "output {index} was allocated before"
-            ))),
-            _ => Err(Error::internal(format!(
-                "output {index} of a kernel that has {n}"
-            ))),
+        match (
+            self.bound().outputs.get(index),
+            self.tensors.has_output(index),
+        ) {
+            (Some(code), Some(false)) => Ok(*code),
+            (_, is_set) => Err(no_open_output(index, is_set, self.n_outputs())),
         }
     }
 
@@ -593,9 +612,8 @@ impl Context {
         let (tensors, allocator) = self.parts();
         let mut results = Outputs::new();
         let mut failed = None;
-        tensors.finish(|index, output| {
-            let result = output.map(|tensor| tensor.into_host(allocator));
-            results.push(match result {
+        tensors.finish(allocator, |index, output| {
+            results.push(match output {
                 Some(Ok(tensor)) => Output::Ready(tensor),
                 Some(Err(error)) => {
                     failed.get_or_insert_with(|| error.clone());

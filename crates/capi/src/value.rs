@@ -345,7 +345,7 @@ impl Tensor {
     }
 
     /// Returns what is read of the tensor without taking its place; see [`known`].
-    #[inline]
+    #[inline(always)]
     pub fn facts(&self) -> Words {
         known::words(self)
     }
@@ -357,7 +357,7 @@ impl Tensor {
     }
 
     /// Returns the number of bytes of the memory.
-    #[inline]
+    #[inline(always)]
     pub fn len_bytes(&self) -> usize {
         match &self.storage {
             Storage::Nothing => 0,
@@ -370,7 +370,7 @@ impl Tensor {
     }
 
     /// Returns the memory of the elements.
-    #[inline]
+    #[inline(always)]
     pub fn memory(&self) -> Memory {
         match &self.storage {
             Storage::Nothing => Memory::default(),
@@ -446,6 +446,7 @@ fn new_buffer(buffer: HostBuffer) -> Result<Storage, Error> {
 }
 
 /// Returns whether a buffer begins where kernels expect a tensor to begin.
+#[inline]
 pub fn is_aligned(buffer: &HostBuffer) -> bool {
     buffer.len_bytes() == 0 || buffer.address().is_multiple_of(BUFFER_ALIGNMENT)
 }

@@ -44,7 +44,15 @@ fn runtime(execution: &ExecutionContext) -> CoreRuntime {
 }
 
 /// Returns a handle as the value of a register: settled when its tensor is.
+#[inline]
 pub fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
+    match handle.is_there() {
+        true => AnyAsyncValue::new(handle),
+        false => pending_as_value(handle),
+    }
+}
+
+fn pending_as_value(handle: TensorHandle) -> AnyAsyncValue {
     match handle.tensor() {
         Some(Ok(_)) => return AnyAsyncValue::new(handle),
         Some(Err(error)) => return AnyAsyncValue::from_error(error.clone()),

@@ -269,7 +269,7 @@ impl DenseHostTensor {
 
     /// Returns the bytes of the elements for writing if nobody else holds them.
     #[inline]
-    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         self.buffer.as_bytes_mut()
     }
 

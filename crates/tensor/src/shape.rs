@@ -69,7 +69,17 @@ impl TensorShape {
     /// # Errors
     ///
     /// `InvalidArgument` if there are more than [`MAX_RANK`], or if one is negative.
+    #[inline]
     pub fn from_i64(extents: &[i64]) -> Result<TensorShape, Error> {
+        let few = extents.iter().map(|extent| *extent as u64);
+        match (u8::try_from(extents.len()), small(extents.len(), few)) {
+            (Ok(rank), Some(extents)) => Ok(TensorShape(Extents::Small { rank, extents })),
+            _ => Self::from_any_i64(extents),
+        }
+    }
+
+    #[cold]
+    fn from_any_i64(extents: &[i64]) -> Result<TensorShape, Error> {
         if let Some(index) = extents.iter().position(|extent| *extent < 0) {
             let message = format!(
                 "the extent of dimension {index} is {}: expected 0 or more",
@@ -141,6 +151,15 @@ impl TensorShape {
         };
         // Sizes of memory have 64 bits where this runs; elsewhere such a shape has no tensor.
         Some(usize::try_from(extent).unwrap_or(usize::MAX))
+    }
+
+    /// Returns the rank, and the extents with zeros behind them, if these are up to seven, each below 2^16, as nearly always.
+    #[inline]
+    pub fn as_small(&self) -> Option<(u8, [u16; 7])> {
+        match &self.0 {
+            Extents::Small { rank, extents } => Some((*rank, *extents)),
+            _ => None,
+        }
     }
 
     /// Returns the extents, outermost first.
@@ -220,6 +239,7 @@ impl TensorShape {
 }
 
 /// Returns extents that are few and below 2^16.
+#[inline]
 fn small(rank: usize, extents: impl Iterator<Item = u64>) -> Option<[u16; 7]> {
     let mut small = [0; 7];
     if rank > small.len() {

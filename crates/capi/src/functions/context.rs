@@ -38,6 +38,7 @@ pub(super) fn with<R>(ctx: Ctx, use_it: impl FnOnce(&mut Context) -> Result<R>) 
 }
 
 /// Tells the outcome to the status; if there is none, an error fails the call.
+#[inline(always)]
 fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Result<T>) -> T {
     match outcome {
         Ok(value) => {
@@ -45,15 +46,21 @@ fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Result<T>) -> T
             value
         }
         Err(error) => {
-            if status.is_null() {
-                fault::record(format_args!("{}", error.message()));
-                let told = Status::of(&error);
-                let _gone = ctx.with_quietly(|own| own.failure.get_or_insert(told).code);
-            }
-            set(status, &Err(error));
+            fail(ctx, status, error);
             T::default()
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(ctx: Ctx, status: Handle<Status>, error: Error) {
+    if status.is_null() {
+        fault::record(format_args!("{}", error.message()));
+        let told = Status::of(&error);
+        let _gone = ctx.with_quietly(|own| own.failure.get_or_insert(told).code);
+    }
+    set(status, &Err(error));
 }
 
 pub(super) fn at(index: c_int) -> usize {
@@ -63,7 +70,8 @@ pub(super) fn at(index: c_int) -> usize {
 /// Reads the numbers of inputs and outputs of a context; see [`Context::facts`].
 #[inline(always)]
 fn counts(ctx: Ctx) -> Option<[u8; 4]> {
-    ctx.look(|counts, _| counts.to_le_bytes())
+    let counts = ctx.look(|facts| facts.word::<0>() as u32)?;
+    Some(counts.to_le_bytes())
 }
 
 #[inline(always)]
@@ -80,7 +88,7 @@ pub(crate) fn known_n_outputs(ctx: Ctx) -> Option<c_int> {
 
 #[inline(always)]
 pub(crate) fn known_output_type(ctx: Ctx, index: c_int) -> Option<c_int> {
-    let types = ctx.look(|_, facts| facts.word::<1>())?.to_le_bytes();
+    let types = ctx.look(|facts| facts.word::<1>())?.to_le_bytes();
     let code = *types.get(at(index))?;
     (code != run::UNTOLD).then_some(code.into())
 }

@@ -130,7 +130,15 @@ pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
 /// Writes success into the caller's status, unless it says so or is null.
 #[inline(always)]
 pub(crate) fn succeed(status: Handle<Status>) {
-    if known_code(status) != Some(0) && !status.is_null() {
+    if known_code(status) != Some(0) {
+        overwrite(status);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn overwrite(status: Handle<Status>) {
+    if !status.is_null() {
         status.with("status", |own| *own = Status::default());
     }
 }
@@ -220,9 +228,11 @@ pub(crate) fn of_io_error(name: &str, error: &std::io::Error) -> Error {
 
 #[inline(always)]
 pub(crate) fn known_code(status: Handle<Status>) -> Option<c_int> {
-    status.look(|code, _| code.cast_signed())
+    let found = status.look(|facts| facts.word::<0>() as u32)?;
+    Some(found.cast_signed())
 }
 
+#[cold]
 pub(crate) fn code(status: Handle<Status>) -> c_int {
     status.with("status", |own| own.code).unwrap_or(UNKNOWN)
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use smallvec::SmallVec;
-use tfrt_corert::{FrozenOpAttrs, OpAttrsRef, ResultMetadata};
+use tfrt_corert::{Call, FrozenOpAttrs, OpAttrsRef, ResultMetadata};
 use tfrt_host::Error;
 use tfrt_tensor::TensorMetadata;
 
@@ -91,6 +91,23 @@ impl OpCalls {
         known.find(|one| {
             one.codes.iter().eq(codes) && (self.is_node || one.attrs.as_ref().is(attrs))
         })
+    }
+
+    /// Returns what is known of a call whose inputs are there.
+    #[inline]
+    pub(super) fn known_of(&self, call: &Call<'_>) -> Option<Found<'_>> {
+        let is_alike = |one: &&Arc<Alike>| {
+            let code_of = |index: usize| {
+                let tensor = call.tensor(index).ok()?;
+                dtype::code(tensor.metadata().dtype)
+            };
+            let mut codes = one.codes.iter().enumerate();
+            one.codes.len() == call.n_inputs()
+                && codes.all(|(index, code)| *code == code_of(index))
+                && (self.is_node || one.attrs.as_ref().is(call.attrs()))
+        };
+        let mut known = self.known.iter().map_while(OnceLock::get);
+        known.find(is_alike).map(Found::Known)
     }
 
     /// Returns what is known of a call, which is resolved if it is the first of its kind.

@@ -11,6 +11,7 @@ use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
 
 use crate::handle::Handle;
 use crate::lent::Borrowed;
+use crate::raw::Memory;
 use crate::value::{Storage, Tensor, is_aligned};
 
 /// An input of a call.
@@ -72,6 +73,19 @@ impl Input {
     }
 }
 
+/// An output of a call.
+#[derive(Default)]
+enum Made {
+    /// None yet.
+    #[default]
+    Nothing,
+    /// One that the host has allocated: elements that the plugin may write until the call ends, with the number of their
+    /// type and their memory.
+    Allocated(i32, Memory, DenseHostTensor),
+    /// Another one.
+    Set(Tensor),
+}
+
 /// The tensor that a view leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -83,7 +97,7 @@ enum Of {
 #[derive(Default)]
 pub struct Tensors {
     inputs: SmallVec<[Input; 4]>,
-    outputs: SmallVec<[Option<Tensor>; 1]>,
+    outputs: SmallVec<[Made; 1]>,
     /// Invariant: those handles that may lead to views that are not counted; their memory is held by the tensor of `inputs`
     /// or `outputs` that stands beside them, which is used as the only holder only when [`end`](Self::end) has counted them.
     views: SmallVec<[(Of, Handle<Tensor>); 4]>,
@@ -109,7 +123,7 @@ impl Tensors {
     /// Begins a call of so many outputs, whose inputs are to be [added](Self::add).
     #[inline]
     pub fn begin(&mut self, n_outputs: usize) {
-        self.outputs.resize_with(n_outputs, || None);
+        self.outputs.resize_with(n_outputs, Made::default);
     }
 
     /// Adds an input.
@@ -188,7 +202,7 @@ impl Tensors {
     /// # Errors
     ///
     /// See [`input`](Self::input).
-    #[inline]
+    #[inline(always)]
     pub fn input_handle(
         &mut self,
         index: usize,
@@ -206,11 +220,14 @@ impl Tensors {
         self.input(index, allocator).map(Handle::new)
     }
 
-    /// Puts a view that is not counted into the table, and notes its handle.
-    #[inline]
+    /// Puts a view that is not counted into the table, and notes its handle. Inlined, since what is known of the view where it
+    /// is made saves most of the work.
+    #[inline(always)]
     fn noted(&mut self, of: Of, view: Tensor) -> Handle<Tensor> {
         // First, so that no view is there that is not noted: room may be wanting.
-        self.views.reserve(1);
+        if self.views.len() == self.views.capacity() {
+            self.views.reserve(1);
+        }
         let handle = Handle::new(view);
         self.views.push((of, handle));
         handle
@@ -234,19 +251,52 @@ impl Tensors {
         own.any(|(_, handle)| handle.may_lead_somewhere())
     }
 
-    /// Returns an output as it is now; the outer value is `None` if there is no such output.
-    pub fn output(&self, index: usize) -> Option<Option<&Tensor>> {
-        self.outputs.get(index).map(Option::as_ref)
+    /// Returns whether an output is set; `None` if there is no such output.
+    #[inline]
+    pub fn has_output(&self, index: usize) -> Option<bool> {
+        let output = self.outputs.get(index)?;
+        Some(!matches!(output, Made::Nothing))
     }
 
-    /// Sets an output that there is, and returns the tensor of before.
-    pub fn set(&mut self, index: usize, tensor: Tensor) -> Option<Tensor> {
+    /// Returns an output as it is now, if it is set.
+    pub fn output(&mut self, index: usize) -> Option<&Tensor> {
+        let output = self.outputs.get_mut(index)?;
+        *output = match std::mem::take(output) {
+            Made::Allocated(code, memory, tensor) => {
+                Made::Set(Tensor::of_written(code, memory, tensor))
+            }
+            other => other,
+        };
+        match output {
+            Made::Set(tensor) => Some(tensor),
+            Made::Nothing | Made::Allocated(..) => None,
+        }
+    }
+
+    /// Sets an output that there is, and returns the tensor of before, as it is kept.
+    pub fn set(&mut self, index: usize, tensor: Tensor) -> impl Sized + use<> {
         self.end(|of| of == Of::Output(index));
-        self.outputs.get_mut(index)?.replace(tensor)
+        let output = self.outputs.get_mut(index)?;
+        Some(std::mem::replace(output, Made::Set(tensor)))
+    }
+
+    /// Sets an output that is not set to elements that the plugin writes, and puts it into the table of handles; `None` if
+    /// somebody else holds the memory.
+    #[inline(always)]
+    pub fn allocate(
+        &mut self,
+        index: usize,
+        code: i32,
+        mut tensor: DenseHostTensor,
+    ) -> Option<Handle<Tensor>> {
+        let output = self.outputs.get_mut(index)?;
+        // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
+        let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
+        *output = Made::Allocated(code, view.memory(), tensor);
+        Some(self.noted(Of::Output(index), view))
     }
 
     /// Sets an output, and puts it into the table of handles.
-    #[inline]
     pub fn set_and_view(&mut self, index: usize, tensor: Tensor) -> Handle<Tensor> {
         // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
         let view = unsafe { tensor.uncounted_clone() };
@@ -308,10 +358,21 @@ impl Tensors {
 
     /// Ends the call: counts the views that are still there, and hands over the outputs, after which nothing is left.
     #[inline]
-    pub fn finish(&mut self, mut hand_over: impl FnMut(usize, Option<Tensor>)) {
+    pub fn finish(
+        &mut self,
+        allocator: &Arc<dyn HostAllocator>,
+        mut hand_over: impl FnMut(usize, Option<Result<HostTensor, Error>>),
+    ) {
         self.end(|_| true);
         for (index, output) in self.outputs.drain(..).enumerate() {
-            hand_over(index, output);
+            hand_over(
+                index,
+                match output {
+                    Made::Nothing => None,
+                    Made::Allocated(.., tensor) => Some(Ok(tensor.into())),
+                    Made::Set(tensor) => Some(tensor.into_host(allocator)),
+                },
+            );
         }
         self.inputs.clear();
     }

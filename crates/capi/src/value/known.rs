@@ -3,10 +3,13 @@
 
 use tfrt_tensor::TensorShape;
 
-use super::Tensor;
+use super::{Storage, Tensor};
+use crate::dtype;
 use crate::handle::{Facts, Handle, Words};
 use crate::raw::Memory;
 
+/// Place of the type of the elements.
+const CODE: usize = 0;
 /// Place of the number of dimensions, below the first three extents.
 const SHAPE: usize = 1;
 /// Place of the other four extents.
@@ -18,41 +21,43 @@ const LEN_BYTES: usize = 5;
 /// Bits of an extent.
 const EXTENT: usize = 16;
 
-/// The most dimensions whose extents are told.
-const MAX_TOLD: usize = 7;
-
 /// The number of dimensions of a shape whose extents are not told.
 const UNTOLD: u8 = u8::MAX;
 
 /// Puts the facts of a tensor together.
 #[inline(always)]
 pub(super) fn words(tensor: &Tensor) -> Words {
-    let [shape, more] = packed(&tensor.shape).unwrap_or([UNTOLD.into(), 0]);
+    let [shape, more] = packed(&tensor.shape);
+    let len_bytes = tensor.len_bytes();
+    // Elements of one size fill the memory.
+    let n_elements = match (&tensor.storage, dtype::size_log2(tensor.code)) {
+        (Storage::Buffer(_), Some(log2)) => len_bytes >> log2,
+        _ => tensor.n_elements(),
+    };
     [
         u64::from(tensor.code.cast_unsigned()),
         shape,
         more,
-        tensor.n_elements() as u64,
+        n_elements as u64,
         tensor.memory().expose() as u64,
-        tensor.len_bytes() as u64,
+        len_bytes as u64,
     ]
 }
 
 /// Returns rank and extents side by side, in two words, if they are few and small, as nearly always.
 #[inline(always)]
-fn packed(shape: &TensorShape) -> Option<[u64; 2]> {
-    let rank = shape.rank();
-    let mut parts = [0_u16; MAX_TOLD + 1];
-    let (first, extents) = parts.split_first_mut()?;
-    *first = u16::try_from(rank).ok()?;
-    for (dimension, extent) in extents.get_mut(..rank)?.iter_mut().enumerate() {
-        *extent = u16::try_from(shape.extent(dimension)?).ok()?;
-    }
-    let [a, b, c, d, e, f, g, h] = parts.map(u64::from);
-    let word = |[a, b, c, d]: [u64; 4]| a | b << EXTENT | c << (2 * EXTENT) | d << (3 * EXTENT);
-    Some([word([a, b, c, d]), word([e, f, g, h])])
+fn packed(shape: &TensorShape) -> [u64; 2] {
+    let Some((rank, [a, b, c, d, e, f, g])) = shape.as_small() else {
+        return [UNTOLD.into(), 0];
+    };
+    let word = |parts: [u16; 4]| {
+        let [a, b, c, d] = parts.map(u64::from);
+        a | b << EXTENT | c << (2 * EXTENT) | d << (3 * EXTENT)
+    };
+    [word([rank.into(), a, b, c]), word([d, e, f, g])]
 }
 
+#[inline(always)]
 fn told_rank(facts: &Facts) -> Option<usize> {
     let rank = facts.word::<SHAPE>() as u8;
     (rank != UNTOLD).then_some(rank.into())
@@ -61,20 +66,21 @@ fn told_rank(facts: &Facts) -> Option<usize> {
 /// Returns the type of the elements.
 #[inline(always)]
 pub fn code(tensor: Handle<Tensor>) -> Option<i32> {
-    tensor.look(|code, _| code.cast_signed())
+    let found = tensor.look(|facts| facts.word::<CODE>() as u32)?;
+    Some(found.cast_signed())
 }
 
 /// Returns the number of dimensions.
 #[inline(always)]
 pub fn rank(tensor: Handle<Tensor>) -> Option<usize> {
-    tensor.look(|_, facts| told_rank(facts)).flatten()
+    tensor.look(told_rank).flatten()
 }
 
 /// Returns the extent of a dimension, if there is such a dimension.
 #[inline(always)]
 pub fn extent(tensor: Handle<Tensor>, dimension: i32) -> Option<usize> {
     let dimension = usize::try_from(dimension).ok()?;
-    let found = tensor.look(|_, facts| {
+    let found = tensor.look(|facts| {
         if dimension >= told_rank(facts)? {
             return None;
         }
@@ -90,20 +96,20 @@ pub fn extent(tensor: Handle<Tensor>, dimension: i32) -> Option<usize> {
 /// Returns the number of elements.
 #[inline(always)]
 pub fn n_elements(tensor: Handle<Tensor>) -> Option<usize> {
-    let found = tensor.look(|_, facts| facts.word::<N_ELEMENTS>());
+    let found = tensor.look(|facts| facts.word::<N_ELEMENTS>());
     usize::try_from(found?).ok()
 }
 
 /// Returns the memory of the elements.
 #[inline(always)]
 pub fn memory(tensor: Handle<Tensor>) -> Option<Memory> {
-    let found = tensor.look(|_, facts| facts.word::<ADDRESS>());
+    let found = tensor.look(|facts| facts.word::<ADDRESS>());
     usize::try_from(found?).ok().map(Memory::of_exposed)
 }
 
 /// Returns the number of bytes of the memory.
 #[inline(always)]
 pub fn len_bytes(tensor: Handle<Tensor>) -> Option<usize> {
-    let found = tensor.look(|_, facts| facts.word::<LEN_BYTES>());
+    let found = tensor.look(|facts| facts.word::<LEN_BYTES>());
     usize::try_from(found?).ok()
 }

@@ -17,7 +17,7 @@ use crate::TensorHandle;
 use crate::attributes::{AttrValue, FrozenOpAttrs, OpAttrs, OpAttrsRef};
 use crate::handler::{OpHandler, OpHandlerRef};
 use crate::inputs::Inputs;
-use crate::op::{self, CoreRuntimeOp, Handles, Op, OpCall};
+use crate::op::{self, CoreRuntimeOp, Op, OpCall};
 use crate::runtime::RuntimeId;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -38,7 +38,8 @@ fn execute(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = operands.take()?;
+    let mut inputs = HandleList::new();
+    operands.take_into(&mut inputs)?;
     let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
     asked.run_by(handler, name, None).map(OpResults::of)
 }
@@ -53,14 +54,15 @@ fn execute_in_order(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = operands.take()?;
+    let mut inputs = HandleList::new();
+    operands.take_into(&mut inputs)?;
     let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
     asked.n_results = node.n_results.saturating_sub(1);
     let mut chain = AsyncValue::available(chain);
     let handles = asked.run_by(handler, name, Some(&mut chain))?;
     Ok(OpResults {
         chain: Some(chain),
-        handles,
+        values: handles,
     })
 }
 
@@ -74,7 +76,8 @@ fn execute_made(
     functions: Pairs<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = operands.take()?;
+    let mut inputs = HandleList::new();
+    operands.take_into(&mut inputs)?;
     let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
     let mut chain = AsyncValue::available(Chain);
     let (attrs, runtime) = (asked.attrs()?, runtime(node.execution).id());
@@ -98,30 +101,38 @@ fn execute_synchronously(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<ReadyResults, Error> {
-    let mut inputs = operands.take()?;
+    let mut inputs = HandleList::new();
+    operands.take_into(&mut inputs)?;
     let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), None], &node);
     let mut chain = AsyncValue::available(Chain);
-    let handles = asked.run_by(handler, name, Some(&mut chain))?;
-    let finished = |handle: TensorHandle| match handle.tensor() {
-        Some(Ok(_)) => Ok(AnyAsyncValue::new(handle)),
-        Some(Err(error)) => Err(error.clone()),
-        None => {
+    let values = asked.run_by(handler, name, Some(&mut chain))?;
+    match values.iter().all(AnyAsyncValue::is_settled) {
+        true => ReadyResults::of(values),
+        false => {
             let name = name.get();
             Err(Error::failed_precondition(format!(
                 "{name} goes on after the call: a synchronous function can't call it"
             )))
         }
-    };
-    Ok(ReadyResults(
-        handles
-            .into_iter()
-            .map(finished)
-            .collect::<Result<_, _>>()?,
-    ))
+    }
 }
 
 /// Results of a synchronous call, all there, as many as the program asks for.
-struct ReadyResults(Vec<AnyAsyncValue>);
+struct ReadyResults(ResultValues);
+
+impl ReadyResults {
+    /// Returns values, all of which are there.
+    ///
+    /// # Errors
+    ///
+    /// The first that is an error.
+    fn of(values: ResultValues) -> Result<ReadyResults, Error> {
+        match values.iter().find_map(AnyAsyncValue::error) {
+            Some(error) => Err(error.clone()),
+            None => Ok(ReadyResults(values)),
+        }
+    }
+}
 
 impl KernelReturn<Itself> for ReadyResults {
     const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Synchronous)];
@@ -133,17 +144,21 @@ impl KernelReturn<Itself> for ReadyResults {
     }
 }
 
+/// Handles that a call gives, as values of registers.
+type ResultValues = SmallVec<[AnyAsyncValue; 1]>;
+
 /// Results of a call, as many as the program asks for, behind the chain of its side effects, if it is one in order.
 struct OpResults {
     chain: Option<AsyncValue<Chain>>,
-    handles: Handles,
+    values: ResultValues,
 }
 
 impl OpResults {
-    fn of(handles: Handles) -> OpResults {
+    #[inline]
+    fn of(values: ResultValues) -> OpResults {
         OpResults {
             chain: None,
-            handles,
+            values,
         }
     }
 }
@@ -155,14 +170,17 @@ impl KernelReturn<Itself> for OpResults {
         if let Some(chain) = self.chain {
             frame.put_result(chain.into_any());
         }
-        for handle in self.handles {
-            frame.put_result(handle_as_value(handle));
+        for value in self.values {
+            frame.put_result(value);
         }
     }
 }
 
 /// So many operands take no list.
 const FEW_OPERANDS: usize = 4;
+
+/// The input handles of a call.
+type HandleList = SmallVec<[TensorHandle; FEW_OPERANDS]>;
 
 /// All remaining operands, which are tensor handles: each is moved out of its register if nobody else reads it.
 struct HandleOperands<'a>(&'a mut SmallVec<[AnyAsyncValue; FEW_OPERANDS]>);
@@ -190,21 +208,21 @@ impl KernelParam<Itself> for HandleOperands<'_> {
 }
 
 impl HandleOperands<'_> {
-    /// Returns the handles.
+    /// Appends the handles to a list, which stays where it is: it is large.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for a value that is no handle.
     #[inline]
-    fn take(self) -> Result<SmallVec<[TensorHandle; FEW_OPERANDS]>, Error> {
-        let mut handles = SmallVec::with_capacity(self.0.len());
-        for (index, operand) in self.0.drain(..).enumerate() {
+    fn take_into(self, handles: &mut HandleList) -> Result<(), Error> {
+        for (index, operand) in self.0.iter_mut().enumerate() {
+            let operand = std::mem::replace(operand, AnyAsyncValue::empty());
             match take_handle(operand) {
                 Ok(handle) => handles.push(handle),
                 Err(other) => return Err(no_handle(index, &other)),
             }
         }
-        Ok(handles)
+        Ok(())
     }
 }
 
@@ -327,7 +345,7 @@ impl<'a> ExecuteCall<'a> {
         handler: &OpHandlerRef,
         name: OpName<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
-    ) -> Result<Handles, Error> {
+    ) -> Result<ResultValues, Error> {
         if let Some(known) = self.node.state.get::<KnownCall>()
             && known.is_by(handler)
         {
@@ -342,7 +360,7 @@ impl<'a> ExecuteCall<'a> {
         handler: &OpHandlerRef,
         name: &str,
         chain: Option<&mut AsyncValue<Chain>>,
-    ) -> Result<Handles, Error> {
+    ) -> Result<ResultValues, Error> {
         let runtime = runtime(self.node.execution);
         let attrs = self.attrs()?;
         let op = runtime.op(name, &handler.0)?;
@@ -372,7 +390,7 @@ impl<'a> ExecuteCall<'a> {
         known: &KnownCall,
         handler: &OpHandlerRef,
         chain: Option<&mut AsyncValue<Chain>>,
-    ) -> Result<Handles, Error> {
+    ) -> Result<ResultValues, Error> {
         let read;
         let attrs = match &known.attrs {
             Some(kept) => kept.as_ref(),
@@ -406,13 +424,14 @@ fn run<'n>(
     op: &dyn Op,
     handler: impl FnOnce() -> &'n str,
     mut call: OpCall<'_>,
-) -> Result<Handles, Error> {
+) -> Result<ResultValues, Error> {
     if call.n_results == Some(1) {
         match op::try_fast(op, &mut call) {
-            Ok(only) => return Ok(smallvec![only]),
+            Ok(only) => return Ok(smallvec![handle_as_value(only)]),
             Err(Some(error)) => return Err(error),
             Err(None) => (),
         }
     }
-    op::run(op, handler, call)
+    let handles = op::run(op, handler, call)?;
+    Ok(handles.into_iter().map(handle_as_value).collect())
 }
