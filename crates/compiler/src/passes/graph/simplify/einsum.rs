@@ -317,7 +317,8 @@ impl Side {
         }
         let mut to = term.dims_of(batch);
         to.extend(groups.iter().map(|group| merged(term, group)));
-        let shape = Some((ShapeList::new(&from, &to)?, to));
+        let n_kept = batch.len() + usize::from(groups[0].len() == 1);
+        let shape = Some((ShapeList::new(&from, &to, n_kept)?, to));
         Some(Side { order, shape })
     }
 }
@@ -361,7 +362,14 @@ impl Plan {
         let is_done = (is_one_matrix || rows.len() == 1) && columns.len() == 1;
         let shape = match is_done {
             true => None,
-            false => Some(ShapeList::new(&product, &dims)?),
+            false => {
+                let n_rows = if is_one_matrix || rows.len() == 1 {
+                    rows.len()
+                } else {
+                    0
+                };
+                Some(ShapeList::new(&product, &dims, batch.len() + n_rows)?)
+            }
         };
         Some(Plan {
             left: left_side,
