@@ -38,6 +38,7 @@ use resources::Resources;
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "SavedModel",
     suffixes: &[],
+    folder_file: Some(MODEL_FILE),
     recognises,
     import,
     survey: None,
