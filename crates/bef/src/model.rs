@@ -57,6 +57,12 @@ impl Model {
         format!("{name}.constants")
     }
 
+    /// Returns the name of the function that makes the initial state of another one: the last of its inputs, in their order. Its
+    /// last outputs are the state behind a call.
+    pub fn initial_of(name: &str) -> String {
+        format!("{name}.initial")
+    }
+
     /// Returns the property of this name.
     pub fn property(&self, name: &str) -> Option<&str> {
         let mut all = self.properties.iter();

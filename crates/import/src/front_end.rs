@@ -20,6 +20,8 @@ pub struct FrontEnd {
     pub name: &'static str,
     /// The extensions of the format's files, without the point: `onnx`.
     pub suffixes: &'static [&'static str],
+    /// The file that a folder of the format has, if it has folders: `saved_model.pb`. Messages name it.
+    pub folder_file: Option<&'static str>,
     /// Returns whether a folder, or a file without a known extension, looks like this format. It tells kinds of files
     /// apart, and says nothing on whether the file is sound.
     pub recognises: fn(&FileHead<'_>) -> bool,
@@ -126,6 +128,7 @@ impl FrontEnd {
         FrontEnd {
             name,
             suffixes: &[],
+            folder_file: None,
             recognises: |_| false,
             import,
             survey: None,

@@ -6,6 +6,7 @@
 //! | how an ONNX model becomes a module        | [`onnx`]              |
 //! | how text of StableHLO becomes a module    | [`stablehlo`]         |
 //! | tensors of ONNX files by themselves       | [`onnx::data`]        |
+//! | how a SavedModel is written again        | [`saved_model::save`] |
 //! | what operators take and give              | [`onnx::schema`]      |
 //! | what each kind of mistake is called       | [`codes`]             |
 //!
@@ -18,7 +19,7 @@ mod builder;
 pub mod codes;
 mod front_end;
 pub mod onnx;
-mod saved_model;
+pub mod saved_model;
 mod signature;
 pub mod stablehlo;
 

@@ -96,6 +96,7 @@ impl Options {
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "ONNX",
     suffixes: &["onnx"],
+    folder_file: None,
     recognises: |head: &FileHead<'_>| !head.is_folder && looks_like_model(head.bytes),
     import: |source, limits| {
         let options = Options::of(source, limits);

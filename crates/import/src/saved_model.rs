@@ -7,8 +7,8 @@
 //!
 //! A directory holds a graph with functions, the values of its variables and files of vocabularies. A signature names the
 //! inputs and outputs of a function; a node that it needs is an operation `tf.NAME` with the node's attributes. Functions are
-//! expanded where they are called, conditions and loops become `graph.if` and `graph.while`, and a variable is a constant:
-//! a signature that assigns one is refused. `docs/saved-model.md` says what is read.
+//! expanded where they are called, conditions and loops become `graph.if` and `graph.while`, and a variable is a constant, or
+//! where the signature assigns it, an input and an output. `docs/saved-model.md` says what is read.
 
 mod assets;
 mod bundle;
@@ -17,11 +17,15 @@ mod element;
 mod graph;
 mod messages;
 mod node;
+mod partition;
 mod proto;
 mod resources;
+mod save;
+mod state;
 mod switch;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use prost::{Message, bytes::Bytes};
@@ -33,11 +37,13 @@ use crate::{FileHead, FrontEnd, Imported, ReadLimits, Source, codes};
 use graph::Importer;
 use proto::{Graph, MetaGraph, SavedModel, SignatureDef, TensorInfo};
 use resources::Resources;
+pub use save::{SaveError, SavedValue, save};
 
 /// SavedModels and frozen graphs, as an entry in the table of formats.
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "SavedModel",
     suffixes: &[],
+    folder_file: Some(MODEL_FILE),
     recognises,
     import,
     survey: None,
@@ -130,12 +136,21 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
             "the model has no graph",
         )));
     };
-    let resources = Resources::of(meta, graph, source.external_data, limits);
-    let mut importer = Importer::new(source.name, graph, resources, limits);
-    if let Some(info) = &meta.meta_info {
-        importer.know(info.stripped_op_list.as_deref(), &info.tensorflow_version);
+    // Which variables are values, and no constants, is known when all that is reached was expanded.
+    let mut changed = BTreeSet::new();
+    loop {
+        let resources = Resources::of(meta, graph, source.external_data, limits);
+        let mut importer = Importer::new(source.name, graph, resources, limits);
+        importer.state.names.clone_from(&changed);
+        if let Some(info) = &meta.meta_info {
+            importer.know(info.stripped_op_list.as_deref(), &info.tensorflow_version);
+        }
+        let (imported, assigned) = importer.signature(signature);
+        if assigned.is_subset(&changed) {
+            return imported;
+        }
+        changed.extend(assigned);
     }
-    importer.signature(signature)
 }
 
 /// Imports a graph whose variables are constants: its inputs are its placeholders, its outputs the nodes that no other takes.
@@ -167,7 +182,8 @@ fn frozen(
         outputs: graph.node.iter().filter(is_output).map(named).collect(),
     };
     let resources = Resources::none(source.external_data);
-    Importer::new(source.name, graph, resources, limits).signature(&signature)
+    let (imported, _) = Importer::new(source.name, graph, resources, limits).signature(&signature);
+    imported
 }
 
 /// Decodes a message that has passed the gate.

@@ -17,6 +17,7 @@ pub use signature::argument_names;
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "StableHLO",
     suffixes: &["stablehlo"],
+    folder_file: None,
     recognises: |head: &FileHead<'_>| !head.is_folder && text::looks_like_model(head.bytes),
     import,
     survey: None,

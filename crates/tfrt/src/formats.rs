@@ -137,6 +137,17 @@ impl Formats {
         }
     }
 
+    /// Returns the files that folders of models have, with the formats: `'saved_model.pb' (SavedModel)`.
+    pub(crate) fn folder_files(&self) -> String {
+        let all = self.formats.iter().map(|format| format.front_end);
+        let named = all.filter_map(|front_end| {
+            let file = front_end.folder_file?;
+            Some(format!("'{file}' ({})", front_end.name))
+        });
+        let named: Vec<String> = named.collect();
+        named.join(" or ")
+    }
+
     /// Adds a format. It is asked whether a file is one of its own after those that are there.
     ///
     /// # Panics

@@ -141,7 +141,7 @@ impl Input {
             formats,
             limits,
         };
-        if let Some(folder) = reader.folder() {
+        if let Some(folder) = reader.folder().map_err(unreadable)? {
             return Ok(folder);
         }
         if let Some(bytes) = read_compiled(path, limits.bytes).map_err(unreadable)? {
@@ -161,6 +161,13 @@ impl Input {
         }
         match reader.format(&bytes) {
             Some(format) => Ok(reader.model(&name, bytes, beside(path), format)),
+            None if bytes.is_empty() && path != Path::new(STANDARD_INPUT) => {
+                let reason = "the file is empty: copy it again";
+                Err(unreadable(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    reason,
+                )))
+            }
             None => Input::from_bytes_with(&name, bytes, formats),
         }
     }
@@ -544,15 +551,23 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns the model that a folder is, if it is one.
-    fn folder(&self) -> Option<Input> {
-        let path = self.path.filter(|path| path.is_dir())?;
+    fn folder(&self) -> io::Result<Option<Input>> {
+        let Some(path) = self.path.filter(|path| path.is_dir()) else {
+            return Ok(None);
+        };
         let format = self.formats.recognise(&FileHead {
             bytes: &[],
             path: self.path,
             is_folder: true,
-        })?;
+        });
+        let Some(format) = format else {
+            let expected = self.formats.folder_files();
+            let reason = format!("is a directory, expected one that has {expected}");
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
+        };
         let outside = importer::ExternalData::Folder(importer::Folder::new(path));
-        Some(self.model(&path.to_string_lossy(), Vec::new(), outside, format))
+        let name = path.to_string_lossy();
+        Ok(Some(self.model(&name, Vec::new(), outside, format)))
     }
 
     /// Returns the format of a file that begins with these bytes, if it is a model.

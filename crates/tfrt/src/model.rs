@@ -68,6 +68,8 @@ struct ModelInner {
     properties: Vec<(String, String)>,
     /// The arguments of `main` behind its inputs.
     constants: Vec<AnyAsyncValue>,
+    /// The initial values of the last inputs, which the last outputs are the next values of.
+    initial: Vec<AnyAsyncValue>,
 }
 
 impl Model {
@@ -227,9 +229,8 @@ impl Model {
         options.fix(&mut values.outputs);
         let signature = Signature::new(values.inputs, values.outputs);
         let properties = about.properties.clone();
-        let constants = tfrt_bef::Model::constants_of(main.name());
-        let constants = match program.function(&constants) {
-            None => Vec::new(),
+        let make = |name: String| match program.function(&name) {
+            None => Ok(Vec::new()),
             Some(make) => {
                 let context = runtime.context_builder();
                 let context = match program.weights() {
@@ -237,9 +238,22 @@ impl Model {
                     None => context,
                 };
                 let values = make.call(&context.build(), ()).wait();
-                values.map_err(OpenError::Constants)?.into_inner()
+                let values = values.map_err(OpenError::Constants)?;
+                Ok(values.into_inner())
             }
         };
+        let constants = make(tfrt_bef::Model::constants_of(main.name()))?;
+        let initial = make(tfrt_bef::Model::initial_of(main.name()))?;
+        if initial.len() > signature.inputs.len().min(signature.outputs.values.len()) {
+            let message = format!(
+                "'{}' has {} initial values for {} inputs and {} outputs",
+                main.name(),
+                initial.len(),
+                signature.inputs.len(),
+                signature.outputs.values.len()
+            );
+            return Err(OpenError::Constants(Error::invalid_argument(message)));
+        }
         let n_given = signature.inputs.len() + constants.len();
         let n_taken = main.argument_types().len();
         if n_given != n_taken {
@@ -257,6 +271,7 @@ impl Model {
             signature,
             properties,
             constants,
+            initial,
         })))
     }
 
@@ -296,8 +311,14 @@ impl Model {
         ModelCall::new(self.0.signature.outputs.clone(), call)
     }
 
-    /// Returns a session, which calls the model step by step and keeps what [`Session::state`] names from one step to
-    /// the next.
+    /// Returns the number of its variables: the last inputs, which begin with values that the model has, and the last outputs,
+    /// which are their next values. A [`session`](Self::session) keeps them.
+    pub fn n_variables(&self) -> usize {
+        self.0.initial.len()
+    }
+
+    /// Returns a session, which calls the model step by step and keeps its variables, and what [`Session::state`] names, from
+    /// one step to the next.
     pub fn session(&self) -> Session {
         Session::new(self.clone())
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use prost::Message;
 
+use super::partition::Slice;
 use super::proto::{BundleEntry, BundleHeader};
 use super::{element, messages, table};
 use crate::codes;
@@ -21,9 +22,9 @@ pub(super) struct Bundle {
     n_shards: i32,
     index: Vec<u8>,
     /// The places of entries in the index, by key.
-    entries: BTreeMap<String, std::ops::Range<usize>>,
-    /// The shards that are open, with their lengths.
-    shards: BTreeMap<i32, (OpenFile, u64)>,
+    entries: BTreeMap<Vec<u8>, std::ops::Range<usize>>,
+    /// The shards that are open, with their lengths; nothing for one that can't be opened, of which an error told.
+    shards: BTreeMap<i32, Option<(OpenFile, u64)>>,
     /// The bytes that may still be read.
     bytes_left: u64,
 }
@@ -53,10 +54,7 @@ impl Bundle {
                 header = Some(place);
                 continue;
             }
-            // Keys that are no text are those of parts of tensors.
-            if let Ok(key) = String::from_utf8(key) {
-                entries.insert(key, place);
-            }
+            entries.insert(key, place);
         }
         let header = header.ok_or_else(|| wrong("has no header".to_owned()))?;
         let header = &index[header];
@@ -79,28 +77,151 @@ impl Bundle {
         })
     }
 
-    /// Reads the tensor of a key.
-    pub(super) fn tensor(&mut self, key: &str) -> Result<Tensor, Problem> {
+    /// Reads the tensor of a key, or a part of it. There is none if its file can't be opened, and an error said so before.
+    pub(super) fn tensor(
+        &mut self,
+        key: &str,
+        slice: Option<&Slice>,
+    ) -> Result<Option<Tensor>, Problem> {
         let name = shown(key).into_owned();
         let of_key = |problem: Problem| problem.of(&format!("tensor '{name}' of the checkpoint"));
-        let Some(place) = self.entries.get(key) else {
+        let entry = self.entry(key.as_bytes())?.ok_or_else(|| {
             let prefix = shown(&self.prefix);
-            let message = format!("expected a tensor '{name}' in '{prefix}.index', which has none");
-            return Err(error(message));
+            error(format!(
+                "expected a tensor '{name}' in '{prefix}.index', which has none"
+            ))
+        });
+        let entry = entry?;
+        let read = match (slice, &entry.slices[..]) {
+            (None, []) => self.read(&entry),
+            (Some(slice), parts) if parts.iter().any(|part| Slice::of(part) == *slice) => {
+                self.part(key, slice)
+            }
+            (slice, _) => self.assembled(key, &entry, slice),
         };
-        let entry = &self.index[place.clone()];
-        gate::check(entry, &messages::BUNDLE_ENTRY).map_err(of_key)?;
-        let entry = BundleEntry::decode(entry);
-        let entry = entry.map_err(|cause| error(format!("tensor '{name}': {cause}")))?;
-        self.read(&entry).map_err(of_key)
+        read.map_err(of_key)
     }
 
-    fn read(&mut self, entry: &BundleEntry) -> Result<Tensor, Problem> {
-        if !entry.slices.is_empty() {
-            return Err(error(
-                "is stored in parts, as a partitioned variable is: expected it in one piece",
-            ));
+    /// Returns the keys of all tensors and parts, in their order.
+    pub(super) fn keys(&self) -> Vec<Vec<u8>> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// Returns the bytes of a tensor as they are stored.
+    pub(super) fn stored(&mut self, entry: &BundleEntry) -> Result<Arc<[u8]>, Problem> {
+        let (Ok(offset), Ok(size)) = (u64::try_from(entry.offset), u64::try_from(entry.size))
+        else {
+            return Err(error("lies at no place"));
+        };
+        let bytes = self.bytes(entry.shard_id, offset, size)?;
+        let bytes = bytes.ok_or_else(|| error("lies in a shard that can't be opened"))?;
+        // Those of strings are of another kind.
+        if element::element_type(entry.dtype)? != ElementType::String {
+            expect_sum(crc32c::crc32c(&bytes), entry.crc32c)?;
         }
+        Ok(bytes)
+    }
+
+    /// Returns what the index says of a key.
+    pub(super) fn entry(&self, key: &[u8]) -> Result<Option<BundleEntry>, Problem> {
+        let Some(place) = self.entries.get(key) else {
+            return Ok(None);
+        };
+        let name = String::from_utf8_lossy(key);
+        let name = shown(&name);
+        let entry = &self.index[place.clone()];
+        gate::check(entry, &messages::BUNDLE_ENTRY)
+            .map_err(|problem| problem.of(&format!("tensor '{name}' of the checkpoint")))?;
+        let entry = BundleEntry::decode(entry);
+        let entry = entry.map_err(|cause| error(format!("tensor '{name}': {cause}")))?;
+        Ok(Some(entry))
+    }
+
+    /// Reads a part that is stored apart.
+    fn part(&mut self, key: &str, slice: &Slice) -> Result<Option<Tensor>, Problem> {
+        let entry = self.entry(&slice.key(key))?;
+        let entry = entry.ok_or_else(|| error("lacks a part that its entry lists"))?;
+        match entry.slices.is_empty() {
+            true => self.read(&entry),
+            false => Err(error("has a part in parts")),
+        }
+    }
+
+    /// Reads a tensor that is stored in parts, or as a whole of which a part is asked for.
+    fn assembled(
+        &mut self,
+        key: &str,
+        entry: &BundleEntry,
+        wanted: Option<&Slice>,
+    ) -> Result<Option<Tensor>, Problem> {
+        let element = element::element_type(entry.dtype)?;
+        if element == ElementType::String {
+            return Err(error("has strings in parts, expected them in one piece"));
+        }
+        let (dims, n_elements) = element::extents(entry.shape.as_deref(), element)?;
+        let size = element.size_bytes();
+        let mut bytes: Vec<u8> = match &entry.slices[..] {
+            [] => match self.read(entry)? {
+                Some(tensor) => tensor.bytes().to_vec(),
+                None => return Ok(None),
+            },
+            parts => {
+                let n_bytes = n_elements.saturating_mul(size);
+                self.take(n_bytes as u64)?;
+                let (mut bytes, mut n_found) = (vec![0; n_bytes], 0);
+                for part in parts {
+                    let slice = Slice::of(part);
+                    let Some(tensor) = self.part(key, &slice)? else {
+                        return Ok(None);
+                    };
+                    if slice.dims(&dims).map_err(error)? != tensor.dims || tensor.element != element
+                    {
+                        return Err(error("has a part of other extents than its place has"));
+                    }
+                    n_found += tensor.n_elements();
+                    slice
+                        .runs(&dims, |at, from, len| {
+                            let [at, from, len] = [at, from, len].map(|n| n * size);
+                            bytes[at..at + len].copy_from_slice(&tensor.bytes()[from..from + len]);
+                        })
+                        .map_err(error)?;
+                }
+                if n_found != n_elements {
+                    return Err(error(format!(
+                        "has parts of {n_found} elements, expected {n_elements}"
+                    )));
+                }
+                bytes
+            }
+        };
+        let mut own = dims.clone();
+        if let Some(slice) = wanted {
+            own = slice.dims(&dims).map_err(error)?;
+            let mut part = Vec::new();
+            slice
+                .runs(&dims, |at, _, len| {
+                    part.extend_from_slice(&bytes[at * size..(at + len) * size]);
+                })
+                .map_err(error)?;
+            bytes = part;
+        }
+        Ok(Some(Tensor {
+            name: String::new(),
+            element,
+            dims: own,
+            data: TensorData::Bytes(bytes.into()),
+        }))
+    }
+
+    fn take(&mut self, size: u64) -> Result<(), Problem> {
+        let left = self.bytes_left;
+        self.bytes_left = left
+            .checked_sub(size)
+            .ok_or_else(|| error(format!("has {size} bytes, of which {left} may be read")))?;
+        Ok(())
+    }
+
+    fn read(&mut self, entry: &BundleEntry) -> Result<Option<Tensor>, Problem> {
         let element = element::element_type(entry.dtype)?;
         let (dims, n_elements) = element::extents(entry.shape.as_deref(), element)?;
         let (Ok(offset), Ok(size)) = (u64::try_from(entry.offset), u64::try_from(entry.size))
@@ -115,14 +236,10 @@ impl Bundle {
                 format!("has {size} bytes, expected {expected} for {n_elements} of type {ty}");
             return Err(error(message));
         }
-        if size > self.bytes_left {
-            let left = self.bytes_left;
-            return Err(error(format!(
-                "has {size} bytes, of which {left} may be read"
-            )));
-        }
-        self.bytes_left -= size;
-        let bytes = self.bytes(entry.shard_id, offset, size)?;
+        self.take(size)?;
+        let Some(bytes) = self.bytes(entry.shard_id, offset, size)? else {
+            return Ok(None);
+        };
         let data = match element {
             ElementType::String => TensorData::Strings(strings(&bytes, n_elements, entry.crc32c)?),
             _ => {
@@ -136,16 +253,16 @@ impl Bundle {
                 }
             }
         };
-        Ok(Tensor {
+        Ok(Some(Tensor {
             name: String::new(),
             element,
             dims,
             data,
-        })
+        }))
     }
 
     /// Reads a range of bytes of a shard.
-    fn bytes(&mut self, shard: i32, offset: u64, size: u64) -> Result<Arc<[u8]>, Problem> {
+    fn bytes(&mut self, shard: i32, offset: u64, size: u64) -> Result<Option<Arc<[u8]>>, Problem> {
         let n_shards = self.n_shards;
         if !(0..n_shards).contains(&shard) {
             return Err(error(format!("lies in shard {shard} of {n_shards}")));
@@ -153,10 +270,18 @@ impl Bundle {
         let location = format!("{}.data-{shard:05}-of-{n_shards:05}", self.prefix);
         if !self.shards.contains_key(&shard) {
             let opened = self.external_data.open(&location);
-            let opened = opened.map_err(|(message, _)| error(message))?;
+            let (opened, failed) = match opened {
+                Ok(opened) => (Some(opened), None),
+                Err((message, _)) => (None, Some(error(message))),
+            };
             self.shards.insert(shard, opened);
+            if let Some(problem) = failed {
+                return Err(problem);
+            }
         }
-        let (file, len) = self.shards.get_mut(&shard).expect("it was opened above");
+        let Some((file, len)) = self.shards.get_mut(&shard).and_then(Option::as_mut) else {
+            return Ok(None);
+        };
         if offset.checked_add(size).is_none_or(|end| end > *len) {
             let file = shown(&location);
             return Err(error(format!(
@@ -166,7 +291,9 @@ impl Bundle {
         // What fits the file fits the address space.
         let len_bytes = usize::try_from(size).unwrap_or(usize::MAX);
         let read = file.read_at(offset, len_bytes);
-        read.map_err(|cause| error(format!("cannot read '{}': {cause}", shown(&location))))
+        let read =
+            read.map_err(|cause| error(format!("cannot read '{}': {cause}", shown(&location))));
+        read.map(Some)
     }
 }
 

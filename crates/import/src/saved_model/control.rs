@@ -1,5 +1,7 @@
 //! Conditions and loops: functions that are called by conditions, and in turns, become regions.
 
+use std::collections::BTreeMap;
+
 use tfrt_ir::{Attribute, BlockId, Location, OpState, RegionId, Type, ValueId};
 
 use super::graph::{Bound, Frame, Importer, InputRef};
@@ -7,6 +9,15 @@ use super::node::{missing, unknown};
 use super::proto::{Node, Value};
 use crate::codes;
 use crate::onnx::problem::{Problem, shown};
+
+/// A region that was filled.
+pub(super) struct Branch {
+    region: RegionId,
+    block: BlockId,
+    results: Vec<Bound>,
+    /// The values of variables that are changed, at the region's end.
+    state: BTreeMap<String, ValueId>,
+}
 
 /// The number of the type of truth values.
 const BOOL: i32 = 10;
@@ -92,15 +103,15 @@ impl<'m> Importer<'m> {
             otherwise = self.region(inner)?;
         }
         // There is one alone.
-        let (block, results) = (otherwise.1, otherwise.2);
-        for op in self.module.block(block).operations().to_vec() {
+        for op in self.module.block(otherwise.block).operations().to_vec() {
             self.module.remove_from_block(op);
             self.module.append(self.block, op);
         }
-        Ok(results)
+        self.state.values = otherwise.state;
+        Ok(otherwise.results)
     }
 
-    fn number(&mut self, number: i32, path: &str) -> Result<ValueId, Problem> {
+    pub(super) fn number(&mut self, number: i32, path: &str) -> Result<ValueId, Problem> {
         let tensor = crate::onnx::Tensor {
             name: String::new(),
             element: crate::onnx::ElementType::I32,
@@ -110,17 +121,24 @@ impl<'m> Importer<'m> {
         self.constant(super::resources::dense(&tensor), path)
     }
 
-    /// Fills a new region by a function, which returns what the region gives.
+    /// Fills a new region by a function, which returns what the region gives. Outside, variables are as they were.
     pub(super) fn region(
         &mut self,
         fill: impl FnOnce(&mut Importer<'m>) -> Result<Vec<Bound>, Problem>,
-    ) -> Result<(RegionId, BlockId, Vec<Bound>), Problem> {
+    ) -> Result<Branch, Problem> {
         let region = self.module.create_region();
         let block = self.module.create_block(region);
         let outer = std::mem::replace(&mut self.block, block);
+        let before = self.state.values.clone();
         let filled = fill(self);
         self.block = outer;
-        Ok((region, block, filled?))
+        let state = std::mem::replace(&mut self.state.values, before);
+        Ok(Branch {
+            region,
+            block,
+            results: filled?,
+            state,
+        })
     }
 
     /// Ends a block with what it gives.
@@ -134,18 +152,18 @@ impl<'m> Importer<'m> {
     pub(super) fn choose(
         &mut self,
         condition: ValueId,
-        then: (RegionId, BlockId, Vec<Bound>),
-        otherwise: (RegionId, BlockId, Vec<Bound>),
+        then: Branch,
+        otherwise: Branch,
         path: &str,
     ) -> Result<Vec<Bound>, Problem> {
-        let (found, expected) = (otherwise.2.len(), then.2.len());
+        let (found, expected) = (otherwise.results.len(), then.results.len());
         if found != expected {
             let message = format!("has branches with {expected} and {found} results");
             return Err(Problem::new(codes::MODEL_FUNCTION, message));
         }
         let mut results = Vec::with_capacity(expected);
         let (mut thens, mut others) = (Vec::new(), Vec::new());
-        for (own, other) in then.2.iter().zip(&otherwise.2) {
+        for (own, other) in then.results.iter().zip(&otherwise.results) {
             match (own, other) {
                 (Bound::Value(own), Bound::Value(other)) => {
                     thens.push(*own);
@@ -160,16 +178,30 @@ impl<'m> Importer<'m> {
                 }
             }
         }
+        // What either assigns.
+        let mut changed = Vec::new();
+        for (name, before) in &self.state.values {
+            let sides = [&then, &otherwise].map(|branch| branch.state.get(name).copied());
+            let [own, other] = sides.map(|value| value.unwrap_or(*before));
+            if own != *before || other != *before {
+                changed.push(name.clone());
+                thens.push(own);
+                others.push(other);
+            }
+        }
         let n = thens.len();
-        self.give(then.1, thens, path);
-        self.give(otherwise.1, others, path);
+        self.give(then.block, thens, path);
+        self.give(otherwise.block, others, path);
         let state = OpState::new("graph.if")
             .operand(condition)
             .results((0..n).map(|_| unknown()))
-            .region(then.0)
-            .region(otherwise.0)
+            .region(then.region)
+            .region(otherwise.region)
             .location(self.location(path));
-        let mut values = self.add(state)?.into_iter();
+        let mut values = self.add(state)?;
+        let last = values.split_off(n - changed.len());
+        self.state.values.extend(changed.into_iter().zip(last));
+        let mut values = values.into_iter();
         let bound = |known: Option<Bound>| match known {
             Some(resource) => Some(resource),
             None => values.next().map(Bound::Value),
@@ -192,6 +224,10 @@ impl<'m> Importer<'m> {
                 start.push(Importer::value(input)?);
             }
         }
+        // Each turn sees the variables as the one before left them.
+        let state: Vec<String> = self.state.values.keys().cloned().collect();
+        let before = self.state.values.clone();
+        start.extend(before.values());
         let mut made = Vec::with_capacity(2);
         for (name, is_body) in [(condition, false), (body, true)] {
             let region = self.module.create_region();
@@ -208,9 +244,16 @@ impl<'m> Importer<'m> {
                     }
                 });
             }
+            for name in &state {
+                let value = self
+                    .module
+                    .add_argument(block, unknown(), Location::Unknown);
+                self.state.values.insert(name.clone(), value);
+            }
             let outer = std::mem::replace(&mut self.block, block);
             let given = self.call(name, arguments, path);
             self.block = outer;
+            let after = std::mem::replace(&mut self.state.values, before.clone());
             let given = given?;
             if given.contains(&Bound::Failed) {
                 return Ok(vec![Bound::Failed]);
@@ -230,18 +273,24 @@ impl<'m> Importer<'m> {
                     values.push(Importer::value(bound)?);
                 }
             }
+            if is_body {
+                values.extend(after.values());
+            }
             self.give(block, values, path);
             made.push(region);
         }
         let n = start.len();
-        let mut state = OpState::new("graph.while")
+        let mut operation = OpState::new("graph.while")
             .operands(start)
             .results((0..n).map(|_| unknown()))
             .location(self.location(path));
         for region in made {
-            state = state.region(region);
+            operation = operation.region(region);
         }
-        let mut values = self.add(state)?.into_iter();
+        let mut values = self.add(operation)?;
+        let last = values.split_off(n - state.len());
+        self.state.values = state.into_iter().zip(last).collect();
+        let mut values = values.into_iter();
         let all = inputs.iter().zip(kept);
         let bound = |(input, is_kept): (&Bound, bool)| match is_kept {
             true => Some(input.clone()),

@@ -1,11 +1,12 @@
 //! [`Importer`]: makes a module of a graph: what a signature's outputs need, in an order in which operands come first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, Name, OpState, Type, ValueId};
 
 use super::proto::{Function, Graph, Node, OpDef, OpList, SignatureDef, TensorInfo};
 use super::resources::Resources;
+use super::state::State;
 use super::{element, node, switch, whole};
 use crate::codes;
 use crate::onnx::problem::{Problem, shown};
@@ -29,6 +30,8 @@ pub(super) struct Importer<'m> {
     pub resources: Resources<'m>,
     /// The values of variables that were read, by their nodes.
     variables: HashMap<String, ValueId>,
+    /// The variables that the signature changes.
+    pub state: State,
     pub errors: Diagnostics,
     pub notes: Diagnostics,
     limits: ReadLimits,
@@ -163,6 +166,7 @@ impl<'m> Importer<'m> {
             definitions: HashMap::new(),
             resources,
             variables: HashMap::new(),
+            state: State::default(),
             errors: Diagnostics::default(),
             notes: Diagnostics::default(),
             limits: *limits,
@@ -186,11 +190,12 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Imports a signature.
+    /// Imports a signature. Returns the variables that it assigns, too: where they are not those that it was told of, what was
+    /// made is of no use.
     pub(super) fn signature(
         mut self,
         signature: &'m SignatureDef,
-    ) -> Result<Imported, Diagnostics> {
+    ) -> (Result<Imported, Diagnostics>, BTreeSet<String>) {
         match self.expand(signature) {
             Ok(()) => {}
             Err(problem) => self.errors.push(problem.at(self.file.clone())),
@@ -205,10 +210,11 @@ impl<'m> Importer<'m> {
             module,
             errors,
             notes,
+            state,
             ..
         } = self;
-        errors.into_result()?;
-        Ok(Imported { module, notes })
+        let imported = errors.into_result().map(|()| Imported { module, notes });
+        (imported, state.assigned)
     }
 
     fn expand(&mut self, signature: &'m SignatureDef) -> Result<(), Problem> {
@@ -240,6 +246,7 @@ impl<'m> Importer<'m> {
             let node = info.name.split(':').next().unwrap_or_default();
             arguments.insert(node, Bound::Value(value));
         }
+        let initial = self.initial(&mut described)?;
         let mut frame = Frame::new(&self.graph.node, arguments, false, String::new())?;
         let mut outputs = Vec::with_capacity(signature.outputs.len());
         if signature.outputs.is_empty() {
@@ -264,12 +271,46 @@ impl<'m> Importer<'m> {
                 }
             }
         }
+        for (name, value) in &self.state.values {
+            values.push(*value);
+            described.output(&shown(name), None);
+        }
         let last = OpState::new("func.return").operands(values);
         let last = self.module.create(last.location(self.file.clone()));
         self.module.append(self.main, last);
         let region = self.module.block(self.main).parent();
-        described.function(&mut self.module, region, self.file.clone());
+        let main = described.function(&mut self.module, region, self.file.clone());
+        if !initial.is_empty() {
+            let initial = Attribute::array(initial);
+            self.module.set_attribute(main, "model.initial", initial);
+        }
         Ok(())
+    }
+
+    /// Makes inputs of the variables that the signature changes; returns their initial values.
+    fn initial(&mut self, described: &mut Signature) -> Result<Vec<Attribute>, Problem> {
+        let mut initial = Vec::with_capacity(self.state.names.len());
+        for name in self.state.names.clone() {
+            let Some(tensor) = self.resources.variable(&name)? else {
+                continue;
+            };
+            let value = super::resources::dense(&tensor);
+            let dims: Vec<Dim<'_>> = tensor
+                .dims
+                .iter()
+                .map(|size| i64::try_from(*size).map_or(Dim::Unknown, Dim::Known))
+                .collect();
+            described.input(&shown(&name), Some(&dims));
+            let ty = match &value {
+                Attribute::Dense(dense) => dense.ty.clone(),
+                _ => node::unknown(),
+            };
+            let location = Location::named(&*shown(&name), None);
+            let argument = self.module.add_argument(self.main, ty, location);
+            self.state.values.insert(name, argument);
+            initial.push(value);
+        }
+        Ok(initial)
     }
 
     /// Returns the value of an input; expands what it needs first.
@@ -451,15 +492,19 @@ impl<'m> Importer<'m> {
         Ok(self.module.op(op).results()[0])
     }
 
-    /// Returns the value of a variable, a constant.
-    pub(super) fn variable(&mut self, name: &str) -> Result<ValueId, Problem> {
-        if let Some(value) = self.variables.get(name) {
-            return Ok(*value);
+    /// Returns the value of a variable at this point: a constant, or what was assigned to it. There is none if its file can't be
+    /// read, and an error said so before.
+    pub(super) fn variable(&mut self, name: &str) -> Result<Option<ValueId>, Problem> {
+        let known = self.state.values.get(name).or(self.variables.get(name));
+        if known.is_some() {
+            return Ok(known.copied());
         }
-        let tensor = self.resources.variable(name)?;
+        let Some(tensor) = self.resources.variable(name)? else {
+            return Ok(None);
+        };
         let value = self.constant(super::resources::dense(&tensor), name)?;
         self.variables.insert(name.to_owned(), value);
-        Ok(value)
+        Ok(Some(value))
     }
 }
 

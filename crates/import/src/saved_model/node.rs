@@ -45,7 +45,6 @@ const LOOP_FRAMES: &[&str] = &[
 
 /// Operations that change a variable or a table.
 const WRITERS: &[&str] = &[
-    "Assign",
     "LookupTableImport",
     "LookupTableInsert",
     "LookupTableRemove",
@@ -125,7 +124,7 @@ impl<'m> Importer<'m> {
             "VarHandleOp" => Ok(vec![Bound::Variable(resource_name(frame, node))]),
             "VariableV2" | "Variable" => {
                 let value = self.variable(&node.name)?;
-                Ok(vec![Bound::Value(value)])
+                Ok(vec![value.map_or(Bound::Failed, Bound::Value)])
             }
             "HashTableV2" | "HashTable" | "MutableHashTableV2" | "MutableHashTable" => {
                 Ok(vec![Bound::Table(resource_name(frame, node))])
@@ -234,6 +233,9 @@ impl<'m> Importer<'m> {
         inputs: &[Bound],
         path: &str,
     ) -> Result<Vec<Bound>, Problem> {
+        if let Some(results) = self.assignment(node, inputs, path)? {
+            return Ok(results);
+        }
         let mut operands = Vec::with_capacity(inputs.len());
         let mut op = node.op.as_str();
         let writes = WRITERS.iter().any(|writer| op.starts_with(writer));
@@ -241,8 +243,9 @@ impl<'m> Importer<'m> {
             match (input, op) {
                 (Bound::Variable(name), _) if writes => {
                     let message = format!(
-                        "changes the variable '{}': expected a signature whose variables stay as they are",
-                        shown(name)
+                        "changes the variable '{}' in a way that nothing here runs: '{}'",
+                        shown(name),
+                        shown(op)
                     );
                     return Err(Problem::new(codes::MODEL_OPERATOR, message));
                 }
@@ -255,13 +258,17 @@ impl<'m> Importer<'m> {
                 }
                 (Bound::Value(value), _) => operands.push(*value),
                 (Bound::Variable(name), "ReadVariableOp") => {
-                    return Ok(vec![Bound::Value(self.variable(name)?)]);
+                    let value = self.variable(name)?;
+                    return Ok(vec![value.map_or(Bound::Failed, Bound::Value)]);
                 }
                 (
                     Bound::Variable(name),
                     "VariableShape" | "ResourceGather" | "ResourceGatherNd",
                 ) => {
-                    operands.push(self.variable(name)?);
+                    let Some(value) = self.variable(name)? else {
+                        return Ok(vec![Bound::Failed]);
+                    };
+                    operands.push(value);
                 }
                 (Bound::Table(name), "LookupTableFindV2" | "LookupTableFind") if index == 0 => {
                     let table = self.resources.table(name)?;

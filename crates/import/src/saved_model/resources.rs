@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use tfrt_ir::Attribute;
 
 use super::bundle::Bundle;
+use super::partition::Slice;
 use super::proto::{Function, Graph, MetaGraph, Node, TensorProto, Value};
 use super::{VARIABLES, assets, element};
 use crate::ReadLimits;
@@ -26,13 +27,21 @@ const MAX_NODES: usize = 1 << 22;
 pub(super) struct Resources<'m> {
     external_data: ExternalData,
     max_bytes: u64,
-    bundle: Option<Bundle>,
-    /// The keys of variables in the checkpoint, by their nodes.
-    keys: HashMap<&'m str, &'m str>,
+    bundle: Checkpoint,
+    /// The keys of variables in the checkpoint, and the parts that they are, by their nodes.
+    keys: HashMap<&'m str, (&'m str, &'m str)>,
     /// The sources of tables, by their nodes.
     tables: HashMap<&'m str, TableSource<'m>>,
     /// The files that constants stand for, by their nodes.
     files: HashMap<&'m str, &'m str>,
+}
+
+/// A checkpoint that is opened when the first variable is read.
+enum Checkpoint {
+    Closed,
+    Open(Bundle),
+    /// It can't be opened, of which an error told.
+    Failed,
 }
 
 /// The source of a table's keys and values.
@@ -54,8 +63,8 @@ enum Known<'m> {
     /// A node of the graph, by name.
     Node(&'m str),
     Constant(&'m TensorProto),
-    /// A result of `RestoreV2`: the key.
-    Restored(&'m str),
+    /// A result of `RestoreV2`: the key, and the part that is asked for.
+    Restored(&'m str, &'m str),
 }
 
 /// The nodes of a graph or function, with what is known of the function's arguments.
@@ -71,7 +80,7 @@ impl<'m> Resources<'m> {
         Resources {
             external_data: external_data.clone(),
             max_bytes: u64::MAX,
-            bundle: None,
+            bundle: Checkpoint::Closed,
             keys: HashMap::new(),
             tables: HashMap::new(),
             files: HashMap::new(),
@@ -133,10 +142,10 @@ impl<'m> Resources<'m> {
             let input = |index: usize| view.known(node.input.get(index)?);
             match node.op.as_str() {
                 "AssignVariableOp" | "Assign" => {
-                    if let (Some(Known::Node(variable)), Some(Known::Restored(key))) =
+                    if let (Some(Known::Node(variable)), Some(Known::Restored(key, part))) =
                         (input(0), input(1))
                     {
-                        self.keys.insert(variable, key);
+                        self.keys.insert(variable, (key, part));
                     }
                 }
                 "LookupTableImportV2"
@@ -208,23 +217,37 @@ impl<'m> Resources<'m> {
         self.scan(&function.node, &inner, functions, depth + 1, n_left);
     }
 
-    /// Reads the value of a variable.
-    pub(super) fn variable(&mut self, node: &str) -> Result<Tensor, Problem> {
+    /// Returns the key under which the checkpoint has a variable, or the part that it is.
+    pub(super) fn key(&self, node: &str) -> Result<Option<Vec<u8>>, Problem> {
+        let Some((key, part)) = self.keys.get(node) else {
+            return Ok(None);
+        };
+        let part = Slice::parse(part).map_err(|message| Problem::new(codes::MODEL_VALUE, message));
+        Ok(Some(match part? {
+            None => key.as_bytes().to_vec(),
+            Some(part) => part.key(key),
+        }))
+    }
+
+    /// Reads the value of a variable. There is none if its file can't be read, and an error said so before.
+    pub(super) fn variable(&mut self, node: &str) -> Result<Option<Tensor>, Problem> {
         let name = shown(node).into_owned();
-        let Some(key) = self.keys.get(node) else {
+        let Some((key, part)) = self.keys.get(node) else {
             let message = format!(
                 "reads the variable '{name}', for which the model has no value: nothing restores it"
             );
             return Err(Problem::new(codes::MODEL_VALUE, message));
         };
-        let bundle = match &mut self.bundle {
-            Some(bundle) => bundle,
-            empty => {
-                let opened = Bundle::open(&self.external_data, VARIABLES, self.max_bytes)?;
-                empty.insert(opened)
-            }
+        if matches!(self.bundle, Checkpoint::Closed) {
+            self.bundle = Checkpoint::Failed;
+            let opened = Bundle::open(&self.external_data, VARIABLES, self.max_bytes)?;
+            self.bundle = Checkpoint::Open(opened);
+        }
+        let Checkpoint::Open(bundle) = &mut self.bundle else {
+            return Ok(None);
         };
-        let tensor = bundle.tensor(key);
+        let part = Slice::parse(part).map_err(|message| Problem::new(codes::MODEL_VALUE, message));
+        let tensor = part.and_then(|part| bundle.tensor(key, part.as_ref()));
         tensor.map_err(|problem| problem.of(&format!("variable '{name}'")))
     }
 
@@ -302,8 +325,14 @@ impl<'m> View<'m, '_> {
                 }
                 "RestoreV2" => {
                     let names = self.constant(node.input.get(1)?)?;
-                    let key = names.string_val.get(output.parse::<usize>().ok()?)?;
-                    return Some(Known::Restored(std::str::from_utf8(key).ok()?));
+                    let at = output.parse::<usize>().ok()?;
+                    let key = std::str::from_utf8(names.string_val.get(at)?).ok()?;
+                    let parts = node.input.get(2).and_then(|input| self.constant(input));
+                    let parts = parts.map_or(&[][..], |parts| &parts.string_val);
+                    // One stands for all behind it.
+                    let part = parts.get(at).or(parts.last());
+                    let part = part.map_or(Ok(""), |part| std::str::from_utf8(part)).ok()?;
+                    return Some(Known::Restored(key, part));
                 }
                 _ if self.is_function => return None,
                 _ => return Some(Known::Node(&node.name)),

@@ -188,3 +188,101 @@ impl Cursor<'_> {
         Err(format!("has too large a number at byte {start}"))
     }
 }
+
+/// The entries of a block between those whose keys are written as a whole.
+const RESTART_INTERVAL: usize = 16;
+
+/// The bytes from which on a block ends.
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// Writes a table of keys, each greater than the one before, and values.
+pub(super) fn write(entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut index = Vec::new();
+    let (mut first, mut n_bytes) = (0, 0);
+    for (at, (key, value)) in entries.iter().enumerate() {
+        n_bytes += key.len() + value.len();
+        if n_bytes >= BLOCK_BYTES || at + 1 == entries.len() {
+            let handle = append_block(&mut file, &entries[first..=at]);
+            index.push((key.clone(), handle));
+            (first, n_bytes) = (at + 1, 0);
+        }
+    }
+    let meta = append_block(&mut file, &[]);
+    let index = append_block(&mut file, &index);
+    let mut footer = [meta, index].concat();
+    footer.resize(FOOTER_BYTES - MAGIC.len(), 0);
+    file.extend(footer);
+    file.extend(MAGIC);
+    file
+}
+
+/// Appends a block; returns its handle.
+fn append_block(file: &mut Vec<u8>, entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let start = file.len();
+    let mut restarts: Vec<u32> = Vec::new();
+    let mut before: &[u8] = &[];
+    for (index, (key, value)) in entries.iter().enumerate() {
+        let is_restart = index % RESTART_INTERVAL == 0;
+        if is_restart {
+            restarts.push(u32::try_from(file.len() - start).unwrap_or(u32::MAX));
+        }
+        let pairs = before
+            .iter()
+            .zip(key)
+            .take_while(|(own, other)| own == other);
+        let shared = if is_restart { 0 } else { pairs.count() };
+        for size in [shared, key.len() - shared, value.len()] {
+            append_size(file, size);
+        }
+        file.extend_from_slice(&key[shared..]);
+        file.extend_from_slice(value);
+        before = key;
+    }
+    if restarts.is_empty() {
+        restarts.push(0);
+    }
+    let n_restarts = u32::try_from(restarts.len()).unwrap_or(u32::MAX);
+    for word in restarts.into_iter().chain([n_restarts]) {
+        file.extend(word.to_le_bytes());
+    }
+    let size = file.len() - start;
+    file.push(0);
+    let sum = masked(crc32c::crc32c(&file[start..]));
+    file.extend(sum.to_le_bytes());
+    let mut handle = Vec::new();
+    append_size(&mut handle, start);
+    append_size(&mut handle, size);
+    handle
+}
+
+fn append_size(into: &mut Vec<u8>, mut size: usize) {
+    while size >= 0x80 {
+        into.push((size & 0x7f) as u8 | 0x80);
+        size >>= 7;
+    }
+    into.push(size as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_several_blocks_are_read_as_they_were_written() {
+        let entry = |n: u32| {
+            (
+                format!("key/{n:05}").into_bytes(),
+                vec![7; 300 + n as usize % 5],
+            )
+        };
+        let entries: Vec<(Vec<u8>, Vec<u8>)> = (0..2000).map(entry).collect();
+        let file = write(&entries);
+        let read: Vec<(Vec<u8>, Vec<u8>)> = super::read(&file)
+            .unwrap()
+            .into_iter()
+            .map(|(key, place)| (key, file[place].to_vec()))
+            .collect();
+        assert!(read == entries);
+    }
+}

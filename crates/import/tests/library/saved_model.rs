@@ -9,6 +9,8 @@ use tfrt_import::{
 
 use super::wire::Wire;
 
+mod variables;
+
 const FLOAT: i64 = 1;
 const STRING: i64 = 7;
 
@@ -149,9 +151,9 @@ fn saved_model(nodes: Vec<Wire>, functions: Vec<Wire>, name: &str) -> Vec<u8> {
     Wire::new().int(1, 1).message(2, meta).0
 }
 
-/// A model that adds its only variable to its input, in a function.
-fn model_file(body: Vec<Wire>) -> Vec<u8> {
-    let restore = function(
+/// The function that restores the variable.
+fn restore() -> Wire {
+    function(
         "restore",
         &["path", "resource"],
         &[("done", "path")],
@@ -177,7 +179,11 @@ fn model_file(body: Vec<Wire>) -> Vec<u8> {
                 &[],
             ),
         ],
-    );
+    )
+}
+
+/// A model that adds its only variable to its input, in a function.
+fn model_file(body: Vec<Wire>) -> Vec<u8> {
     saved_model(
         vec![
             node("given", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
@@ -214,7 +220,7 @@ fn model_file(body: Vec<Wire>) -> Vec<u8> {
                 )],
             ),
             function("inner", &["a", "r"], &[("b", "out:output:0")], body),
-            restore,
+            restore(),
         ],
         "serving_default",
     )
@@ -243,7 +249,7 @@ fn varint(mut value: usize, into: &mut Vec<u8>) {
 }
 
 /// Writes a table of LevelDB with one block.
-fn table(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+fn table(entries: &[(&[u8], Vec<u8>)]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut block = |entries: &[(&[u8], Vec<u8>)]| {
         let start = file.len();
@@ -264,11 +270,7 @@ fn table(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
         varint(size, &mut handle);
         handle
     };
-    let entries: Vec<(&[u8], Vec<u8>)> = entries
-        .iter()
-        .map(|(key, value)| (key.as_bytes(), value.clone()))
-        .collect();
-    let data = block(&entries);
+    let data = block(entries);
     let meta = block(&[]);
     let index = block(&[(b"z", data)]);
     let mut footer = [meta, index].concat();
@@ -297,7 +299,23 @@ fn index(change: impl Fn(Wire, Wire) -> (Wire, Wire)) -> Vec<u8> {
     entry.0.push(6 << 3 | 5);
     entry.0.extend(crc.to_le_bytes());
     let (entry, header) = change(entry, Wire::new().int(1, 1));
-    table(&[("", header.0), ("variables/0/value", entry.0)])
+    table(&[(b"", header.0), (KEY.as_bytes(), entry.0)])
+}
+
+const KEY: &str = "variables/0/value";
+
+/// Writes an entry of so many bytes of the shard.
+fn part(extents: &[i64], at: usize) -> Vec<u8> {
+    let size = extents.iter().product::<i64>() * 4;
+    let bytes = &data()[at..at + usize::try_from(size).unwrap()];
+    let mut entry = Wire::new()
+        .int(1, FLOAT)
+        .message(2, shape(extents))
+        .int(4, at as i64)
+        .int(5, size);
+    entry.0.push(6 << 3 | 5);
+    entry.0.extend(masked(crc32c::crc32c(bytes)));
+    entry.0
 }
 
 const SHARD: &str = "variables/variables.data-00000-of-00001";
@@ -494,7 +512,10 @@ fn damaged_checkpoints_are_refused_with_what_is_wrong() {
     let parts = set(index(|entry, header| {
         (entry.message(7, Wire::new()), header)
     }));
-    assert!(parts.contains("is stored in parts"), "{parts}");
+    assert!(
+        parts.contains("lacks a part that its entry lists"),
+        "{parts}"
+    );
     let none = set(Vec::new());
     assert!(
         none.contains("'variables/variables.index' has 0 bytes, expected 48 or more"),
@@ -546,10 +567,15 @@ fn graphs_that_make_no_sense_are_refused_with_their_place() {
         "{calls}"
     );
     let writes = of(vec![
-        node("write", "AssignAddVariableOp", &["r", "a"], &[]),
+        node("write", "ResourceApplyAddSign", &["r", "a"], &[]),
         node("out", "Identity", &["a", "^write"], &[]),
     ]);
-    assert!(writes.contains("changes the variable 'v'"), "{writes}");
+    assert!(
+        writes.contains(
+            "changes the variable 'v' in a way that nothing here runs: 'ResourceApplyAddSign'"
+        ),
+        "{writes}"
+    );
     let unnamed = of(vec![node(
         "out",
         "PartitionedCall",

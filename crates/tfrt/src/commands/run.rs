@@ -43,6 +43,7 @@ mod model;
 mod processes;
 mod profiling;
 mod sampler;
+mod save;
 mod stats;
 mod steps;
 mod watchdog;

@@ -91,14 +91,29 @@ impl Session {
     pub(super) fn new(model: Model) -> Session {
         let outputs = &model.0.signature.outputs;
         let kept = ((0..outputs.values.len()).collect(), outputs.clone());
-        Session {
+        let n_inputs = model.inputs().len() - model.n_variables();
+        let n_outputs = model.outputs().len() - model.n_variables();
+        let variables = model.0.initial.iter().enumerate();
+        let states = variables.map(|(index, value)| State {
+            pair: Pair {
+                output: n_outputs + index,
+                input: n_inputs + index,
+            },
+            initial: Some(value.clone()),
+            value: Some(value.clone()),
+            is_given: true,
+            filled: None,
+        });
+        let mut session = Session {
             dims: Vec::new(),
             max_length: None,
-            states: Vec::new(),
+            states: states.collect(),
             kept,
             listed: Arc::new(OutputList::of_states(Vec::new())),
             model,
-        }
+        };
+        session.list();
+        session
     }
 
     /// Keeps an output of each step as an input of the next. `{i}` in both names stands for all numbers that occur, so

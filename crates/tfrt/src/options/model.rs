@@ -140,12 +140,16 @@ pub struct StateOptions {
     /// Outputs that have the DIM, too, are joined along it; all others are stacked in a new first dimension
     #[arg(long = "steps", value_name = "N|[INPUT=]DIM[:SIZE[+BEFORE]]")]
     pub steps: Vec<String>,
+
+    /// Write the SavedModel to a new directory, with its variables as they are in the end
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub save: Option<PathBuf>,
 }
 
 impl StateOptions {
-    /// Returns whether the model is called in steps.
+    /// Returns whether the model is called in steps, or its state is kept.
     pub fn is_used(&self) -> bool {
-        !self.states.is_empty() || !self.steps.is_empty()
+        !self.states.is_empty() || !self.steps.is_empty() || self.save.is_some()
     }
 }
 

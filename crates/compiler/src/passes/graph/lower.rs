@@ -211,8 +211,37 @@ impl Lowering<'_, '_> {
         for (name, value) in attributes {
             self.module.set_attribute(op, name, value);
         }
+        self.initial(function);
         // The functions of its regions come last.
         self.made.insert(at, op);
+    }
+
+    /// Makes the function that gives the initial state of a model that states any.
+    fn initial(&mut self, function: OpId) {
+        let stated = self.module.op(function).attribute("model.initial");
+        let Some(stated) = stated.and_then(Attribute::as_array).map(<[_]>::to_vec) else {
+            return;
+        };
+        let (region, block) = self.region();
+        let mut values = Vec::with_capacity(stated.len());
+        for value in stated {
+            let state = OpState::new(CONSTANT).attribute("value", value);
+            let written = self.module.create(state.result(Type::dialect(TENSOR)));
+            let kernel = self.known(written, &Values::new());
+            self.module.erase(written);
+            if let Some(kernel) = kernel {
+                let made = self.module.create(kernel);
+                self.module.append(block, made);
+                values.extend_from_slice(self.module.op(made).results());
+            }
+        }
+        let last = self
+            .module
+            .create(OpState::new("tfrt.return").operands(values));
+        self.module.append(block, last);
+        let name = tfrt_bef::Model::initial_of(&self.name);
+        let op = self.function(&name, region, block, Location::Unknown, true);
+        self.made.push(op);
     }
 
     fn region(&mut self) -> (RegionId, BlockId) {

@@ -144,8 +144,9 @@ struct ShapeList {
 }
 
 impl ShapeList {
-    /// Returns the list that makes a tensor of some extents of one of others, if there is one.
-    fn new(from: &[Dim], to: &[Dim]) -> Option<ShapeList> {
+    /// Returns the list that makes a tensor of some extents of one of others, if there is one. So many of the first dimensions
+    /// are the same ones, even where nothing is known of them.
+    fn new(from: &[Dim], to: &[Dim], n_kept: usize) -> Option<ShapeList> {
         let numbers: Option<Vec<i64>> = to.iter().map(Dim::value).collect();
         if let Some(sizes) = numbers {
             let allows_zero = sizes.contains(&0);
@@ -153,7 +154,8 @@ impl ShapeList {
         }
         let (mut sizes, mut n_rest) = (Vec::with_capacity(to.len()), 0);
         for (index, dim) in to.iter().enumerate() {
-            let is_kept = !dim.is_unknown() && from.get(index) == Some(dim);
+            let is_equal = !dim.is_unknown() && from.get(index) == Some(dim);
+            let is_kept = is_equal || index < n_kept;
             sizes.push(match dim.value() {
                 Some(0) => return None,
                 Some(size) => size,

@@ -339,7 +339,8 @@ fn indices(expansion: &mut Expansion<'_>, value: ValueId, types: &[DType]) -> Va
     }
 }
 
-fn constant_of(expansion: &mut Expansion<'_>, dense: DenseAttribute) -> ValueId {
+/// Appends a constant, in the form that evaluation knows.
+pub(super) fn constant_of(expansion: &mut Expansion<'_>, dense: DenseAttribute) -> ValueId {
     let ty = dense.ty.clone();
     let value = Attribute::Dense(Arc::new(dense));
     let version = Attribute::integer(onnx::NEWEST, Type::I64);

@@ -1,18 +1,24 @@
 //! TensorFlow's operations that are several of graphs, and the pass that looks at extents for those that are images.
 
+mod optimizers;
 pub(crate) mod to_graph;
-
-use std::sync::Arc;
 
 use tfrt_ir::attributes::{DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Type, ValueId};
-use tfrt_ops::names::onnx;
 
+use super::named::constant_of;
 use crate::legalize::{ExpandFn, Expansion};
-use crate::passes::graph::{CONSTANT, node};
+use crate::passes::graph::node;
 
 /// Operations that are replaced by several. A function that returns nothing leaves the operation to its row.
 pub(crate) const EXPAND: &[(&str, ExpandFn)] = &[
+    ("ApplyAdagrad", optimizers::adagrad),
+    ("ApplyAdagradV2", optimizers::adagrad_v2),
+    ("ApplyAdam", optimizers::adam),
+    ("ApplyGradientDescent", optimizers::gradient_descent),
+    ("ApplyKerasMomentum", optimizers::keras_momentum),
+    ("ApplyMomentum", optimizers::momentum),
+    ("ApplyRMSProp", optimizers::rms_prop),
     ("BiasAdd", bias),
     ("FusedBatchNorm", batch_norm),
     ("FusedBatchNormV2", batch_norm),
@@ -59,8 +65,7 @@ fn batch_norm(expansion: &mut Expansion<'_>) -> Result<Vec<ValueId>, String> {
         return Ok(Vec::new());
     };
     #[expect(clippy::cast_possible_truncation, reason = "attributes have 32 bits")]
-    let bytes = (epsilon as f32).to_le_bytes();
-    let epsilon = constant(expansion, Type::tensor(Vec::new(), Type::F32), &bytes);
+    let epsilon = number(expansion, epsilon as f32);
     let shifted = expansion.add("graph.add", &[variance, epsilon], &[]);
     let root = expansion.add("graph.rsqrt", &[shifted], &[]);
     let factors = expansion.add("graph.mul", &[root, scale], &[]);
@@ -74,19 +79,14 @@ fn batch_norm(expansion: &mut Expansion<'_>) -> Result<Vec<ValueId>, String> {
     Ok(all)
 }
 
-fn constant(expansion: &mut Expansion<'_>, ty: Type, bytes: &[u8]) -> ValueId {
-    let value = Attribute::Dense(Arc::new(DenseAttribute {
-        ty: ty.clone(),
-        elements: DenseElements::Bytes(bytes.into()),
+/// Appends a constant of one number.
+fn number(expansion: &mut Expansion<'_>, value: f32) -> ValueId {
+    let dense = DenseAttribute {
+        ty: Type::tensor(Vec::new(), Type::F32),
+        elements: DenseElements::Bytes(value.to_le_bytes().as_slice().into()),
         splat: true,
-    }));
-    let version = Attribute::integer(onnx::NEWEST, Type::I64);
-    expansion.add_typed(
-        CONSTANT,
-        &[],
-        &[("value", value), ("onnx.opset", version)],
-        &[ty],
-    )[0]
+    };
+    constant_of(expansion, dense)
 }
 
 /// `LookupTableFindV2` of a table that is known: keys, values, what is looked up, and the default.

@@ -23,8 +23,8 @@ pub(super) fn einsum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .zip(&extents)
         .map(|(term, own)| (&term[..], &own[..]))
         .collect();
-    let labels = Labels::new(&shapes, &numbers(&equation.result))
-        .map_err(|error| node.with_name(&error))?;
+    let labels =
+        Labels::new(&shapes, &numbers(&equation.result)).map_err(|error| node.with_name(&error))?;
     let dtype = inputs[0].dtype();
     let out = node.output(dtype, labels.output())?;
     node.inputs.expect(0, Family::Reals)?;

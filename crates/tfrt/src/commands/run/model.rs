@@ -16,7 +16,7 @@ use tfrt_run::{FinishedCall, Session};
 use super::batch::CallReport;
 use super::expect::{Comparison, Expectation};
 use super::steps::StepPlan;
-use super::{Run, interrupt, stats::Stats};
+use super::{Run, interrupt, save, stats::Stats};
 use crate::commands::model_inputs::{self, InputPlan};
 use crate::commands::output;
 use crate::console::Problem;
@@ -246,6 +246,7 @@ impl Run<'_> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
         let max_file_bytes = self.limits.max_file_bytes();
+        save::check(options, model)?;
         let steps = StepPlan::new(&options.state, model)?;
         let is_state = |index| steps.as_ref().is_some_and(|steps| steps.is_state(index));
         let inputs = InputPlan::new(
@@ -311,6 +312,9 @@ impl Run<'_> {
         };
         document.diagnostics = problems;
         if results.iter().all(|result| result.error().is_none()) {
+            if let Some(to) = &options.state.save {
+                save::variables(&options.file, to, model, &results)?;
+            }
             self.deliver(model, results, &plan, expected, &mut document)?;
         }
         Ok(document)

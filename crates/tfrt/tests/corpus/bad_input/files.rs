@@ -13,8 +13,13 @@ pub fn cases() -> Vec<Case> {
     vec![
         line("missing file", "run nope.mlir", 1)
             .stderr("tfrt: error: cannot open input file 'nope.mlir': No such file or directory"),
-        line("directory", "run .", 1)
-            .stderr("tfrt: error: cannot open input file '.': Is a directory"),
+        line("directory", "run .", 1).stderr(
+            "tfrt: error: cannot open input file '.': is a directory, expected one that has \
+                 'saved_model.pb' (SavedModel)",
+        ),
+        line("empty file", "run FILE", 1)
+            .file("")
+            .stderr("the file is empty: copy it again"),
         line("file below a file", "run input.mlir/x", 1)
             .file(FINE)
             .stderr("cannot open input file 'input.mlir/x': Not a directory"),

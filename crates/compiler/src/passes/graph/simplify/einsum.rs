@@ -4,6 +4,8 @@
 //! others are rows and columns. Operands are transposed so that these follow each other, and several labels become one
 //! dimension: one `dot` is left. Equations whose extents don't allow that stay, as do those of more operands.
 
+use std::slice;
+
 use tfrt_ir::types::FloatKind;
 use tfrt_ir::{Attribute, OpId, OpState, Type, ValueId};
 use tfrt_ops::einsum::{Equation, Label};
@@ -317,7 +319,8 @@ impl Side {
         }
         let mut to = term.dims_of(batch);
         to.extend(groups.iter().map(|group| merged(term, group)));
-        let shape = Some((ShapeList::new(&from, &to)?, to));
+        let n_kept = batch.len() + usize::from(groups[0].len() == 1);
+        let shape = Some((ShapeList::new(&from, &to, n_kept)?, to));
         Some(Side { order, shape })
     }
 }
@@ -337,13 +340,12 @@ impl Plan {
             columns,
         } = &parts;
         // One matrix for all rows of a tensor: they need not be one dimension.
-        let is_one_matrix = batch.is_empty() && rows.len() > 1 && summed.len() == 1;
-        let left_side = match is_one_matrix {
-            true => Side {
-                order: [&rows[..], summed].concat(),
-                shape: None,
-            },
-            false => Side::new(left, [rows, summed], batch)?,
+        let is_one_matrix = batch.is_empty() && rows.len() > 1;
+        let left_side = match rows.split_last() {
+            Some((last, others)) if is_one_matrix => {
+                Side::new(left, [slice::from_ref(last), summed], others)?
+            }
+            _ => Side::new(left, [rows, summed], batch)?,
         };
         let right_side = Side::new(right, [summed, columns], batch)?;
         let mut product: Dims = batch
@@ -361,7 +363,14 @@ impl Plan {
         let is_done = (is_one_matrix || rows.len() == 1) && columns.len() == 1;
         let shape = match is_done {
             true => None,
-            false => Some(ShapeList::new(&product, &dims)?),
+            false => {
+                let n_rows = if is_one_matrix || rows.len() == 1 {
+                    rows.len()
+                } else {
+                    0
+                };
+                Some(ShapeList::new(&product, &dims, batch.len() + n_rows)?)
+            }
         };
         Some(Plan {
             left: left_side,

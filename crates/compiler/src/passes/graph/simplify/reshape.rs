@@ -37,7 +37,7 @@ fn reshape(simplify: &mut Simplify<'_>, op: OpId) -> Option<ValueId> {
     if is_constant && source == x {
         return None;
     }
-    let list = ShapeList::new(&from, &to)?;
+    let list = ShapeList::new(&from, &to, 0)?;
     simplify.reshape(source, &list, to, op)
 }
 
@@ -138,7 +138,7 @@ fn pointwise_behind(simplify: &mut Simplify<'_>, op: OpId) -> Option<ValueId> {
         ..constant.clone()
     };
     let (from, to) = (from.clone(), to.clone());
-    let list = ShapeList::new(&from, &to)?;
+    let list = ShapeList::new(&from, &to, 0)?;
     let name = module.op(op).name().clone();
     let column = simplify.rewrite.constant(dense, op);
     let operands = if constants[0] {

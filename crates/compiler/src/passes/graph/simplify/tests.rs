@@ -48,6 +48,32 @@ fn equations_of_two_operands_are_products() {
             %2 = "onnx.Constant"() {value = dense<[0, 0, 2, 4]> : tensor<4xi64>} : () -> tensor<4xi64>
             %3 = "graph.reshape"(%1, %2) : (tensor<?x?x8xf32>, tensor<4xi64>) -> tensor<?x?x2x4xf32>"#]],
     );
+    // The same, of dimensions of which nothing is known.
+    einsum(
+        "abc,cde->abde",
+        "?x?x8xf32",
+        r#"["", "", 8 : i64]"#,
+        "8x2x4xf32",
+        "?x?x2x4xf32",
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
+            %1 = "graph.dot"(%arg0, %0) : (tensor<?x?x8xf32>, tensor<8x8xf32>) -> tensor<?x?x8xf32>
+            %2 = "onnx.Constant"() {value = dense<[0, 0, 2, 4]> : tensor<4xi64>} : () -> tensor<4xi64>
+            %3 = "graph.reshape"(%1, %2) : (tensor<?x?x8xf32>, tensor<4xi64>) -> tensor<?x?x2x4xf32>"#]],
+    );
+    // A projection from heads.
+    einsum(
+        "abcd,cde->abe",
+        "?x?x2x4xf32",
+        r#"["", "", 2 : i64, 4 : i64]"#,
+        "2x4x8xf32",
+        "?x?x8xf32",
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<[0, 0, 8]> : tensor<3xi64>} : () -> tensor<3xi64>
+            %1 = "graph.reshape"(%arg0, %0) : (tensor<?x?x2x4xf32>, tensor<3xi64>) -> tensor<?x?x8xf32>
+            %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
+            %3 = "graph.dot"(%1, %2) : (tensor<?x?x8xf32>, tensor<8x8xf32>) -> tensor<?x?x8xf32>"#]],
+    );
     // Scores of attention, and a result in another order.
     einsum(
         "btnh,bsnh->bnts",

@@ -70,3 +70,48 @@ fn convolutions_and_what_follows_have_channels_first_and_zeros_around_fold() {
         "{text}"
     );
 }
+
+#[test]
+fn optimizers_are_their_formulas_and_give_what_they_changed() {
+    let body = r#"
+  %rate = "graph.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %w, %m = "tf.ApplyMomentum"(%x, %x, %rate, %x, %rate) {T = f32, use_nesterov = 0 : i64}
+      : (tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
+  %a, %n, %v = "tf.ApplyAdam"(%w, %m, %x, %rate, %rate, %rate, %rate, %rate, %rate, %x) {T = f32}
+      : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>)
+      -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
+  %b, %c = "tf.ApplyAdagradV2"(%a, %v, %rate, %rate, %n) {T = f32, update_slots = 1 : i64}
+      : (tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  %y = "graph.add"(%b, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>"#;
+    let text = run("legalize", "tensor<2xf32>", body, "tensor<2xf32>");
+    assert!(
+        !text.contains("tf.Apply") && text.matches("graph.sqrt").count() == 3,
+        "{text}"
+    );
+    let double = body.replace("T = f32", "T = f64");
+    let text = run("legalize", "tensor<2xf32>", &double, "tensor<2xf32>");
+    assert!(
+        text.contains("has a form that nothing here stands for"),
+        "{text}"
+    );
+}
+
+#[test]
+fn initial_values_of_variables_are_a_function_of_their_own() {
+    let text = r#"func.func @main(%x: tensor<2xf32>, %v: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {
+      model.input_names = ["x", "v"], model.output_names = ["y", "v"], model.initial = [dense<[1.0, 2.0]> : tensor<2xf32>]} {
+  %y = "tf.AddV2"(%x, %v) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  tfrt.return %y, %y : tensor<2xf32>, tensor<2xf32>
+}
+"#;
+    let mut module = parse(&Source::new("model.mlir", text)).unwrap();
+    let context = Context::new(&NoEvaluator);
+    crate::onnx::pipeline(&mut module, &crate::onnx::Options::default(), &context).unwrap();
+    let text = module.to_string();
+    let initial = text.split("@main.initial").nth(1).unwrap();
+    assert!(
+        initial.contains("dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>"),
+        "{text}"
+    );
+    assert!(!text.contains("model.initial"), "{text}");
+}

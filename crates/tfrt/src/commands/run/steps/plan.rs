@@ -30,7 +30,7 @@ struct FoundSteps {
 }
 
 impl StepPlan {
-    /// Finds the inputs and outputs that options name; `None` if the model is called once and keeps nothing.
+    /// Finds the inputs and outputs that options name; `None` if the model is called once and keeps nothing: it has no variables, either.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl StepPlan {
         options: &StateOptions,
         model: &Model,
     ) -> Result<Option<StepPlan>, Failure> {
-        if !options.is_used() {
+        if !options.is_used() && model.n_variables() == 0 {
             return Ok(None);
         }
         let mut states = options.states.iter();
