@@ -17,9 +17,6 @@ pub fn cases() -> Vec<Case> {
             "tfrt: error: cannot open input file '.': is a directory, expected one that has \
                  'saved_model.pb' (SavedModel)",
         ),
-        line("empty file", "run FILE", 1)
-            .file("")
-            .stderr("the file is empty: copy it again"),
         line("file below a file", "run input.mlir/x", 1)
             .file(FINE)
             .stderr("cannot open input file 'input.mlir/x': Not a directory"),

@@ -186,6 +186,18 @@ fn files_of_other_kinds_are_no_models() {
         assert_eq!(error.to_string(), expected);
     }
     std::fs::remove_file(&path).unwrap();
+    // An empty file of text is a program without functions; of another kind it is a file that was cut.
+    for ending in ["pb", "bef", "tflite"] {
+        let path = path.with_extension(ending);
+        std::fs::write(&path, []).unwrap();
+        let error = runtime.open_model(&path).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("the file is empty: copy it again"),
+            "{error}"
+        );
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 #[test]
