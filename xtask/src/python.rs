@@ -21,14 +21,16 @@ const PACKAGES: [&str; 8] = [
     "pip",
 ];
 
-/// Builds the wheel and runs its tests.
-pub fn run(steps: &mut Steps) {
+/// Builds the wheel and runs its tests. Returns whether there is a wheel.
+pub fn run(steps: &mut Steps) -> bool {
     const NAME: &str = "the package for Python";
     if !exists("python3") {
-        return steps.skip(NAME, "python3");
+        steps.skip(NAME, "python3");
+        return false;
     }
     let Some(python) = environment(&target("python")) else {
-        return steps.skip(NAME, "pip, or its registry,");
+        steps.skip(NAME, "pip, or its registry,");
+        return false;
     };
     let (wheels, mut is_built) = (target("python").join("wheels"), false);
     steps.work("a wheel of the package for Python", || {
@@ -45,7 +47,7 @@ pub fn run(steps: &mut Steps) {
         is_built
     });
     if !is_built {
-        return;
+        return false;
     }
     // The tests load it; it depends on nothing.
     steps.work("a plugin for the package's tests", || {
@@ -58,6 +60,7 @@ pub fn run(steps: &mut Steps) {
         "tests of the package for Python",
         pytest.current_dir(root()),
     );
+    true
 }
 
 /// Makes an environment with the packages, if it is not there; returns its Python.

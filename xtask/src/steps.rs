@@ -234,7 +234,7 @@ fn niced(command: &Command) -> Command {
     let mut niced = match exists("nice") {
         true => {
             let mut niced = Command::new("nice");
-            niced.args(["-n", "10"]).arg(command.get_program());
+            niced.args(["-n", "19"]).arg(command.get_program());
             niced
         }
         false => Command::new(command.get_program()),

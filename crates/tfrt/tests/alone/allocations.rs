@@ -28,6 +28,12 @@ use crate::own_process::in_own_process;
 /// The number of n that are tried of programs that allocate more often, unless all are.
 const MOST_TRIED: u64 = 100;
 
+/// The number of n that are tried of programs that run long: each turn of a loop asks for memory as the one before.
+const LEAST_TRIED: u64 = 10;
+
+/// The time that the runs of one kind take, about, unless there are so few.
+const TIME_TRIED: Duration = Duration::from_secs(1);
+
 /// Refuses some allocations, and counts those that are alive.
 struct Refusing {
     system: SystemAllocator,
@@ -83,11 +89,15 @@ fn sweep(name: &str, work: Work<'_>) {
     for queue in &queues {
         // What is made once for all is not counted.
         once(name, queue, (u64::MAX, u64::MAX), work);
+        let begin = Instant::now();
         let n_asked = once(name, queue, (u64::MAX, u64::MAX), work);
+        let n_runs = TIME_TRIED.as_nanos() / begin.elapsed().as_nanos().max(1);
+        let most = u64::try_from(n_runs).unwrap_or(MOST_TRIED);
+        let most = most.clamp(LEAST_TRIED, MOST_TRIED);
         let is_whole = std::env::var("TFRT_ALLOCATIONS").is_ok_and(|value| value == "all");
         let stride = match is_whole {
             true => 1,
-            false => n_asked.div_ceil(MOST_TRIED).max(1),
+            false => n_asked.div_ceil(most).max(1),
         };
         for n in (0..n_asked).step_by(usize::try_from(stride).unwrap()) {
             once(name, queue, (n, n + 1), work);
