@@ -17,7 +17,7 @@ use tfrt_tensor::{
     Bool, DenseHostTensor, PartialTensorShape, StringHostTensor, Tensor, TensorShape,
 };
 
-use crate::plugins::{Bed, folder, load, unpacked};
+use crate::plugins::{Bed, folder, header_folder, load, unpacked};
 
 const CASES: &str = include_str!("plugins/beside/cases.json");
 const TENSORFLOW: &str = include_str!("plugins/beside/tensorflow.txt");
@@ -84,9 +84,7 @@ fn build() -> Option<PathBuf> {
             ]);
         }
         None => {
-            let header = tfrt_capi::functions::header();
-            std::fs::write(folder().join("tfrt_capi.h"), header).unwrap();
-            cc.arg("-I").arg(folder());
+            cc.arg("-I").arg(header_folder());
         }
     }
     let built = match cc.output() {

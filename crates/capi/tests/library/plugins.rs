@@ -17,6 +17,17 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// Returns the folder of the header `tfrt_capi.h`, which is written once: compilers of several tests read it.
+pub fn header_folder() -> PathBuf {
+    static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
+    let write = || {
+        let folder = folder();
+        std::fs::write(folder.join("tfrt_capi.h"), tfrt_capi::functions::header()).unwrap();
+        folder
+    };
+    WRITTEN.get_or_init(write).clone()
+}
+
 /// Returns a file or folder of the published packages that `cargo xtask capi` gets; `None` if it is not there.
 pub fn unpacked(path: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
@@ -38,8 +49,7 @@ pub fn build(name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let _one = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_cpp = source.contains("// C++");
     let compiler = if is_cpp { "g++" } else { "cc" };
-    let folder = folder();
-    std::fs::write(folder.join("tfrt_capi.h"), tfrt_capi::functions::header()).unwrap();
+    let folder = header_folder();
     let file = folder.join(format!("{name}.{}", if is_cpp { "cc" } else { "c" }));
     std::fs::write(&file, source).unwrap();
     let library = folder.join(format!("lib{name}.so"));

@@ -187,7 +187,7 @@ fn files_of_other_kinds_are_no_models() {
     }
     std::fs::remove_file(&path).unwrap();
     // An empty file of text is a program without functions; of another kind it is a file that was cut.
-    for ending in ["pb", "bef", "tflite"] {
+    for ending in ["pb", "tflite"] {
         let path = path.with_extension(ending);
         std::fs::write(&path, []).unwrap();
         let error = runtime.open_model(&path).unwrap_err();
