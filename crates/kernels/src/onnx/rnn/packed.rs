@@ -173,6 +173,8 @@ impl PreparedKernel for Layers {
             sizes.batch,
             n_sums.saturating_mul(3).saturating_mul(size_of::<f32>()),
         )?;
+        // The states of all places, which each direction has for itself until they are written.
+        node.workspace.reserve(out.n_elements(), size_of::<f32>())?;
         let rows = x.reshape(TensorShape::new(&[n_rows, n_inputs])?)?;
         let mut ready = AsyncValue::available(Chain);
         let mut sums = Vec::with_capacity(n_directions);
