@@ -1,7 +1,7 @@
 //! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC; and TensorFlow Serving's over HTTP.
 //!
-//! What is served implements [`Servable`]; whoever opens files implements [`Loader`]. The crate knows neither formats of
-//! models nor kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.
+//! A model implements [`Servable`], and a [`Loader`] opens files as such. The crate knows neither formats of models nor
+//! kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.
 //!
 //! The life of a request: a connection (`server`) reads its head, `router` finds the endpoint, [`Limits`] admit it,
 //! its body becomes tensors (`v2`, `v1`, `grpc`), `inference` calls the model within one

@@ -175,7 +175,7 @@ impl Server {
 
     /// Takes no more requests, and waits for those that are there, for a time at most; then closes what is left. Returns
     /// whether none was.
-    pub fn stop(self, patience: Duration) -> bool {
+    pub fn stop(mut self, patience: Duration) -> bool {
         self.stopper().drain();
         let is_idle = self.threads.wait_idle(patience);
         self.phase.send_replace(Phase::Closing);

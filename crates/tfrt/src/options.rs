@@ -169,7 +169,7 @@ pub struct RunOptions {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    /// The work queue that runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
     #[arg(long, value_name = "QUEUE", default_value = "multi")]
     pub queue: QueueOption,
 

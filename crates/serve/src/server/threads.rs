@@ -114,9 +114,10 @@ impl Threads {
     }
 
     /// Waits for the threads, which have been told to end.
-    pub fn join(&self) {
-        while self.threads.iter().any(|thread| !thread.is_finished()) {
-            std::thread::sleep(Duration::from_millis(1));
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended, too.
+            let _ = thread.join();
         }
     }
 }

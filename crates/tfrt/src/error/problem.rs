@@ -165,8 +165,11 @@ impl AnyError {
 /// Writes `main.mlir:2:21: the message [TF0202]`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = &self.location {
-            write!(f, "{location}: ")?;
+        match &self.location {
+            // A file as a whole has no line.
+            Some(SourceLocation::FileLineCol { file, line: 0, .. }) => write!(f, "{file}: ")?,
+            Some(location) => write!(f, "{location}: ")?,
+            None => {}
         }
         f.write_str(&self.message)?;
         match self.code {

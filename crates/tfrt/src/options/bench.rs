@@ -39,7 +39,7 @@ pub struct BenchOptions {
     #[arg(long = "arg", value_name = "VALUE", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
 
-    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    /// The work queue that runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
     #[arg(long, value_name = "QUEUE", default_value = "multi")]
     pub queue: QueueOption,
 

@@ -76,7 +76,7 @@ pub struct WorkerOptions {
     #[command(flatten)]
     pub member: MemberOptions,
 
-    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    /// The work queue that runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
     #[arg(long, value_name = "QUEUE", default_value = "multi")]
     pub queue: QueueOption,
 

@@ -62,7 +62,7 @@ pub struct ServeOptions {
     #[arg(long)]
     pub allow_repository: bool,
 
-    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    /// The work queue that runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
     #[arg(long, value_name = "QUEUE", default_value = "multi")]
     pub queue: QueueOption,
 

@@ -184,6 +184,12 @@ fn files_of_other_kinds_are_no_models() {
              `tfrt compile` makes of these; found {found} [TF1001]"
         );
         assert_eq!(error.to_string(), expected);
+        // The file as a whole is at no line of it.
+        let problem = tfrt::AnyError::from(error).problems()[0].to_string();
+        assert!(
+            problem.starts_with(&format!("{name}: expected")),
+            "{problem}"
+        );
     }
     std::fs::remove_file(&path).unwrap();
     // An empty file of text is a program without functions; of another kind it is a file that was cut.
