@@ -1,10 +1,12 @@
 //! `graph-simplify`: writes operations in the form that other passes look for.
 //!
 //! Sums of products that an equation names become products of matrices, and changes of shape move behind products and what
-//! is added to them, where extents are known to allow it. Numbers stay as they are but for the order of sums.
+//! is added to them, where extents are known to allow it. Numbers stay as they are but for the order of sums. States of
+//! loops that no turn changes are taken from outside.
 
 mod einsum;
 mod reshape;
+mod states;
 
 use std::collections::HashMap;
 
@@ -29,13 +31,25 @@ pub(crate) const PASS: Pass = Pass {
 type Rule = fn(&mut Simplify<'_>, OpId) -> Option<ValueId>;
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    let mut is_changed = false;
+    for (_, block) in graphs(module) {
+        is_changed |= states::unchanged(module, block);
+    }
+    if is_changed {
+        refresh(module, context, diagnostics);
+    }
     for rule in [einsum::product as Rule, reshape::moved] {
         if apply(module, context, rule) {
-            infer::run(module, context, diagnostics);
-            fold::run(module, context, diagnostics);
-            infer::run(module, context, diagnostics);
+            refresh(module, context, diagnostics);
         }
     }
+}
+
+/// Has types and constants follow from what was rewritten.
+fn refresh(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    infer::run(module, context, diagnostics);
+    fold::run(module, context, diagnostics);
+    infer::run(module, context, diagnostics);
 }
 
 /// Applies a rule to all operations; returns whether one was rewritten.

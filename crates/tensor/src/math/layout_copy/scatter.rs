@@ -3,12 +3,14 @@
 //! The result at each position is a function of the old element and the update ([`Combine`]). Of several that go to one
 //! position the first in row-major order goes first.
 
+use std::borrow::Cow;
+
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::gather::{Position, gather_nd_extents, offsets_of, outside, resolve};
 use super::words::with_word;
 use super::{expect_dimension, expect_result, size_of_elements};
-use crate::math::number::Real;
+use crate::math::number::{Number, Real};
 use crate::math::parallel;
 use crate::view::Offsets;
 use crate::{
@@ -141,6 +143,10 @@ pub fn scatter_elements_into(
             Combine::Replace => with_word!(dtype, W => {
                 bytes_part::<W>(|_, y| y, place, (&positions, updates), part)
             }),
+            // Sums are what models scatter most.
+            Combine::Add => with_real!(dtype, T => {
+                bytes_part::<T>(T::plus, place, (&positions, updates), part)
+            }, else Err(combine.unsupported(dtype))),
             combine => with_real!(dtype, T => {
                 bytes_part::<T>(combine.function::<T>(), place, (&positions, updates), part)
             }, else Err(combine.unsupported(dtype))),
@@ -242,6 +248,9 @@ fn elements_part<T: Element, I: Position>(
         others[index - 1] = others[index] * extents[dimension + index];
     }
     let stride = std::mem::replace(&mut others[0], 0);
+    // Rows lie along the last dimension, which may be that of positions.
+    let last = inner.len() - 1;
+    let n = inner[last];
     for (number, out) in out.chunks_exact_mut(slab).enumerate() {
         let (mut rest, mut place) = (first + number, Dims::from_elem(0, dimension));
         for (coordinate, extent) in place.iter_mut().zip(outer).rev() {
@@ -251,22 +260,54 @@ fn elements_part<T: Element, I: Position>(
             continue;
         }
         let (positions, updates) = (positions.chip(&place)?, updates.chip(&place)?);
-        let each = positions.iter().zip(updates.iter());
-        let offsets = Offsets::new(inner, &others);
-        for (index, ((position, update), offset)) in each.zip(offsets).enumerate() {
-            let found = resolve(position, extents[dimension]).ok_or_else(|| {
-                let before = place
-                    .iter()
-                    .zip(shape)
-                    .fold(0, |sum, (own, extent)| sum * extent + own);
-                let index = before * inner.iter().product::<usize>() + index;
-                outside(position, index, shape, extents[dimension])
+        let (positions, updates) = (neighbours(&positions), neighbours(&updates));
+        let rows = positions.chunks_exact(n).zip(updates.chunks_exact(n));
+        let offsets = Offsets::new(&inner[..last], &others[..last]);
+        for (number, ((positions, updates), offset)) in rows.zip(offsets).enumerate() {
+            let strides = [stride, others[last]];
+            let out = &mut out[offset..];
+            let done = row(
+                &combine,
+                (positions, extents[dimension]),
+                updates,
+                strides,
+                out,
+            );
+            done.map_err(|index| {
+                let before = place.iter().zip(shape);
+                let before = before.fold(0, |sum, (own, extent)| sum * extent + own);
+                let index = before * inner.iter().product::<usize>() + number * n + index;
+                outside(positions[index % n], index, shape, extents[dimension])
             })?;
-            let to = &mut out[offset + found * stride];
-            *to = combine(*to, update);
         }
     }
     Ok(())
+}
+
+/// Combines a row of updates with elements: positions count in steps of the first stride, places in the row in those of
+/// the second. Fails with the index of a position that the extent does not have.
+#[inline]
+fn row<T: Element, I: Position>(
+    combine: impl Fn(T, T) -> T,
+    (positions, extent): (&[I], usize),
+    updates: &[T],
+    [stride, step]: [usize; 2],
+    out: &mut [T],
+) -> Result<(), usize> {
+    for (index, (position, update)) in positions.iter().zip(updates).enumerate() {
+        let found = resolve(*position, extent).ok_or(index)?;
+        let to = &mut out[found * stride + index * step];
+        *to = combine(*to, *update);
+    }
+    Ok(())
+}
+
+/// Returns the elements of a view in row-major order.
+fn neighbours<'a, T: Element>(view: &TensorView<'a, T>) -> Cow<'a, [T]> {
+    match view.as_slice() {
+        Some(elements) => Cow::Borrowed(elements),
+        None => Cow::Owned(view.iter().collect()),
+    }
 }
 
 /// Copies `x`, and combines each update with the slice that a list of positions names: each list, along the last

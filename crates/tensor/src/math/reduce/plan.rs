@@ -7,7 +7,7 @@ use tfrt_host::Error;
 
 use super::element::{ReduceElement, Scratch};
 use super::lanes::{Tree, block_of, take_rows};
-use super::{BLOCK, Reduce};
+use super::{BLOCK, FEW_LANES, Reduce};
 use crate::Dims;
 use crate::math::parallel;
 
@@ -143,6 +143,13 @@ impl ReducePlan {
         kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
     }
 
+    /// Returns whether each result is made of a few neighbours, and the next result of those that follow.
+    fn is_short(&self) -> bool {
+        let is_row = self.reduced.extents.len() == 1 && self.reduced.inner().1 == 1;
+        let follows = self.kept.extents.len() == 1 && self.kept.inner().1 == self.n_reduced;
+        is_row && follows && self.n_reduced < FEW_LANES
+    }
+
     /// Returns the number of elements that make one result.
     pub(super) fn n_reduced(&self) -> usize {
         self.n_reduced
@@ -171,6 +178,15 @@ impl ReducePlan {
     ) {
         if self.n_reduced == 0 {
             out.fill_with(|| T::finish::<R>(R::empty(), 0));
+            return;
+        }
+        if self.is_short() {
+            let n = self.n_reduced;
+            let rows = x[first * n..].chunks_exact(n);
+            for (out, row) in out.iter_mut().zip(rows) {
+                let elements = row.iter().map(|x| x.one());
+                *out = T::finish::<R>(elements.fold(R::empty(), R::take), n);
+            }
             return;
         }
         let mut buffer = T::Buffer::EMPTY;

@@ -120,6 +120,33 @@ fn loops_end_by_their_number_or_their_condition() {
 }
 
 #[test]
+fn states_that_no_turn_changes_are_what_they_were_at_first() {
+    let runtime = runtime();
+    let text = function(
+        "%n: tensor<i64>, %x: tensor<1x2xf32>",
+        "tensor<1x2xf32>, tensor<2x2xf32>",
+        r#"%none = "graph.none"() : () -> none
+    %w = "onnx.Constant"() {value = dense<[[0.0, 2.0], [3.0, 0.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %r0, %r1 = "onnx.Loop"(%n, %none, %x, %w) ({
+    ^bb0(%turn: tensor<i64>, %condition: tensor<i1>, %v: tensor<1x2xf32>, %same: tensor<2x2xf32>):
+      %new = "onnx.MatMul"(%v, %same) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
+      "graph.yield"(%condition, %new, %same) : (tensor<i1>, tensor<1x2xf32>, tensor<2x2xf32>) -> ()
+    }) : (tensor<i64>, none, tensor<1x2xf32>, tensor<2x2xf32>) -> (tensor<1x2xf32>, tensor<2x2xf32>)"#,
+    );
+    let weights = "[2, 2], values = [0, 2, 3, 0]";
+    for (n, expected) in [
+        (0_i64, "[1, 2], values = [1, 5]"),
+        (3, "[1, 2], values = [90, 12]"),
+    ] {
+        let inputs = [
+            tensor(&runtime, &[], &[n]),
+            tensor(&runtime, &[1, 2], &[1.0_f32, 5.0]),
+        ];
+        check(&runtime, &text, &inputs, &[expected, weights]);
+    }
+}
+
+#[test]
 fn loops_of_many_turns_take_no_stack() {
     let runtime = runtime();
     let text = function(

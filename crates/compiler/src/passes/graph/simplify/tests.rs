@@ -4,6 +4,63 @@ use expect_test::{Expect, expect};
 
 use crate::passes::testing::run;
 
+#[test]
+fn states_that_no_turn_changes_come_from_outside() {
+    // The weight `%v` goes through a loop in a loop, and through a choice.
+    let body = r#"
+  %w = "onnx.Constant"() {value = dense<1.0> : tensor<4x4xf32>} : () -> tensor<4x4xf32>
+  %n = "onnx.Constant"() {value = dense<3> : tensor<i64>} : () -> tensor<i64>
+  %none = "graph.none"() : () -> none
+  %y, %last = "onnx.Loop"(%n, %none, %x, %w) ({
+  ^bb0(%turn: tensor<i64>, %go: tensor<i1>, %s: tensor<2x4xf32>, %v: tensor<*xf32>):
+    %t, %u = "onnx.Loop"(%n, %none, %s, %v) ({
+    ^bb0(%inner_turn: tensor<i64>, %inner_go: tensor<i1>, %a: tensor<2x4xf32>, %b: tensor<*xf32>):
+      %p = "graph.dot"(%a, %b) : (tensor<2x4xf32>, tensor<*xf32>) -> tensor<2x4xf32>
+      %same = "onnx.Identity"(%b) : (tensor<*xf32>) -> tensor<*xf32>
+      "graph.yield"(%inner_go, %p, %same) : (tensor<i1>, tensor<2x4xf32>, tensor<*xf32>) -> ()
+    }) : (tensor<i64>, none, tensor<2x4xf32>, tensor<*xf32>) -> (tensor<2x4xf32>, tensor<*xf32>)
+    %c = "onnx.If"(%go) ({
+      "graph.yield"(%u) : (tensor<*xf32>) -> ()
+    }, {
+      "graph.yield"(%u) : (tensor<*xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<*xf32>
+    "graph.yield"(%go, %t, %c) : (tensor<i1>, tensor<2x4xf32>, tensor<*xf32>) -> ()
+  }) : (tensor<i64>, none, tensor<2x4xf32>, tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<*xf32>)"#;
+    check(
+        "2x4xf32",
+        "[2 : i64, 4 : i64]",
+        body,
+        "2x4xf32",
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4x4xf32>} : () -> tensor<4x4xf32>
+            %1 = "onnx.Constant"() {value = dense<3> : tensor<i64>} : () -> tensor<i64>
+            %2 = "graph.none"() : () -> none
+            %3:2 = "onnx.Loop"(%1, %2, %arg0, %0) ({
+            %4:2 = "onnx.Loop"(%1, %2, %arg3, %0) ({
+            %6 = "graph.dot"(%arg7, %0) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+            %5 = "onnx.If"(%arg2) ({"#]],
+    );
+}
+
+#[test]
+fn loops_without_an_end_stay() {
+    let body = r#"
+  %none = "graph.none"() : () -> none
+  %y = "onnx.Loop"(%none, %none, %x) ({
+  ^bb0(%turn: tensor<i64>, %go: tensor<i1>, %s: tensor<4xf32>):
+    "graph.yield"(%go, %s) : (tensor<i1>, tensor<4xf32>) -> ()
+  }) : (none, none, tensor<4xf32>) -> tensor<4xf32>"#;
+    check(
+        "4xf32",
+        "[4 : i64]",
+        body,
+        "4xf32",
+        expect![[r#"
+        %0 = "graph.none"() : () -> none
+        %1 = "onnx.Loop"(%0, %0, %arg0) ({"#]],
+    );
+}
+
 /// Compares what is left of operations on `%x`, whose extents have names, with those expected: a line for each.
 fn check(input: &str, dims: &str, body: &str, output: &str, expected: Expect) {
     let text = format!(
