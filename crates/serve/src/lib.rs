@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod batch;
 mod datatype;
 mod grpc;
 mod http;
@@ -26,6 +27,7 @@ mod statistics;
 mod v1;
 mod v2;
 
+pub use batch::Batching;
 pub use limits::Limits;
 pub use repository::{Check, Repository, Source, VersionPolicy};
 pub use servable::{Description, Dim, Loader, Place, Servable, TensorInfo};

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tfrt_tensor::Tensor;
+
+use crate::batch::{Batcher, Batching};
 use crate::servable::{Description, Place, Servable};
 use crate::statistics::Statistics;
 
@@ -19,18 +22,26 @@ pub(crate) struct Loaded {
     pub version: u64,
     pub servable: Arc<dyn Servable>,
     pub statistics: Statistics,
+    /// Joins requests, if they are to be joined.
+    pub batcher: Option<Batcher>,
     /// The nanoseconds that a call takes, of late: the most, forgotten by an eighth with each call.
     recent_ns: AtomicU64,
 }
 
 impl Loaded {
-    pub fn new(name: Arc<str>, version: u64, servable: Arc<dyn Servable>) -> Loaded {
+    pub fn new(
+        name: Arc<str>,
+        version: u64,
+        servable: Arc<dyn Servable>,
+        batcher: Option<Batcher>,
+    ) -> Loaded {
         let unknown = SMALL * 2;
         Loaded {
             name,
             version,
             servable,
             statistics: Statistics::default(),
+            batcher,
             recent_ns: AtomicU64::new(unknown.as_nanos() as u64),
         }
     }
@@ -39,8 +50,14 @@ impl Loaded {
         self.servable.description()
     }
 
-    /// Returns the thread on which a call with inputs of so many bytes begins.
-    pub fn place(&self, n_bytes: usize) -> Place {
+    /// Returns how requests are joined, if they are.
+    pub fn batching(&self) -> Option<&Batching> {
+        self.batcher.as_ref().map(|batcher| &batcher.batching)
+    }
+
+    /// Returns the thread on which a call with these inputs begins.
+    pub fn place(&self, inputs: &[(String, Tensor)]) -> Place {
+        let n_bytes: usize = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
         // Ordering: an estimate.
         let recent = Duration::from_nanos(self.recent_ns.load(Ordering::Relaxed));
         match recent < SMALL && n_bytes <= SMALL_INPUT_BYTES {
@@ -55,5 +72,16 @@ impl Loaded {
         let before = self.recent_ns.load(Ordering::Relaxed);
         self.recent_ns
             .store(ns.max(before - before / 8), Ordering::Relaxed);
+    }
+}
+
+fn bytes_of(tensor: &Tensor) -> usize {
+    match tensor {
+        Tensor::String(strings) => strings
+            .strings()
+            .iter()
+            .map(|string| string.len() + 24)
+            .sum(),
+        other => other.metadata().len_bytes().unwrap_or(usize::MAX / 1024),
     }
 }

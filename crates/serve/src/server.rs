@@ -21,6 +21,7 @@ mod connection;
 mod signals;
 mod threads;
 
+pub(crate) use connection::first;
 pub use signals::Ended;
 use threads::Threads;
 

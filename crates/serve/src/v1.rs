@@ -68,7 +68,7 @@ pub(crate) async fn predict(
     })?;
     let mut times = inferred.times;
     times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows, 1);
+    model.statistics.succeed(times, inferred.n_rows);
     Ok(json_text(written.into()))
 }
 

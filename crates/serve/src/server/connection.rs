@@ -75,7 +75,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
 }
 
 /// Waits for the first of two: returns the output of `work`, or `None` if `end` has come before.
-pub(super) async fn first<T>(
+pub(crate) async fn first<T>(
     end: impl Future<Output = ()>,
     work: impl Future<Output = T>,
 ) -> Option<T> {

@@ -1,6 +1,7 @@
 //! The border of the server: bytes on sockets, as clients send and read them.
 
 mod bad_requests;
+mod batches;
 mod endings;
 mod grpc;
 mod requests;

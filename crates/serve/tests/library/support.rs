@@ -10,8 +10,8 @@ use std::time::Duration;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AnyPromise, CancellationHook, Error, HostContext, RequestContext};
 use tfrt_serve::{
-    Description, Dim, Limits, Loader, Place, Repository, Servable, Server, Source, TensorInfo,
-    VersionPolicy,
+    Batching, Description, Dim, Limits, Loader, Place, Repository, Servable, Server, Source,
+    TensorInfo, VersionPolicy,
 };
 use tfrt_tensor::{DType, Tensor};
 
@@ -238,6 +238,14 @@ pub fn start(models: Vec<(&str, Arc<dyn Servable>)>, limits: Limits) -> Server {
         repository.add(name, model).unwrap();
     }
     serve(repository, limits)
+}
+
+/// Starts a server of one model, whose requests are joined.
+pub fn batched(name: &str, model: Arc<dyn Servable>, batching: Batching) -> Server {
+    let repository = repository(Vec::new(), VersionPolicy::default());
+    let repository = repository.batching(None, batching);
+    repository.add(name, model).unwrap();
+    serve(repository, Limits::default())
 }
 
 pub fn serve(repository: Repository, limits: Limits) -> Server {

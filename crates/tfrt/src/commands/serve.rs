@@ -104,7 +104,11 @@ fn repository(options: &ServeOptions, runtime: &Runtime) -> Result<Repository, F
         return Err(Failure::Usage(message.to_owned()));
     }
     let loader = ModelLoader::new(runtime).options(options.dims.open_options(true));
-    Ok(Repository::new(Arc::new(loader), sources, options.versions))
+    let mut repository = Repository::new(Arc::new(loader), sources, options.versions);
+    for (name, batching) in &options.batches {
+        repository = repository.batching(name.as_deref(), *batching);
+    }
+    Ok(repository)
 }
 
 fn start(
@@ -159,16 +163,18 @@ fn tell_ready(
     Ok(())
 }
 
-/// Writes `classifier 1: ready`, or the reason why not.
+/// Writes `classifier 1: ready`, or the reason why not, or why not in batches.
 fn line(verdict: &Check) -> String {
     let Check {
         name,
         version,
         reason,
+        unbatched,
     } = verdict;
-    match reason {
-        None => format!("{name} {version}: ready"),
-        Some(reason) => format!("{name} {version}: {reason}"),
+    match (reason, unbatched) {
+        (None, None) => format!("{name} {version}: ready"),
+        (None, Some(why)) => format!("{name} {version}: ready, but not in batches: {why}"),
+        (Some(reason), _) => format!("{name} {version}: {reason}"),
     }
 }
 
