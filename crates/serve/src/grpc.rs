@@ -22,6 +22,7 @@ use tonic::{Code, Status, Streaming};
 
 use crate::http::Payload;
 use crate::refusal::Refusal;
+use crate::security::Scope;
 use crate::server::Shared;
 
 mod convert;
@@ -55,12 +56,16 @@ pub(crate) async fn answer(
         Ok(timeout) => timeout,
         Err(status) => return Ok(status.into_http::<tonic::body::Body>().map(Payload::Grpc)),
     };
+    let path = request.uri().path().to_owned();
+    if let Err(refusal) = shared.security.check(request.headers(), scope_of(&path)) {
+        let response = status(refusal).into_http::<tonic::body::Body>();
+        return Ok(response.map(Payload::Grpc));
+    }
     let call = Call {
         shared,
         began,
         timeout,
     };
-    let path = request.uri().path().to_owned();
     let answered = match path.split_once("/inference.GRPCInferenceService/") {
         Some(("", method)) => inference::answer(call, method, request).await,
         _ => match &*path {
@@ -70,6 +75,19 @@ pub(crate) async fn answer(
     };
     let response = answered.unwrap_or_else(|status| status.into_http());
     Ok(response.map(Payload::Grpc))
+}
+
+/// Returns the scope that a token must have for a method; `None` for one that is open to all.
+fn scope_of(path: &str) -> Option<Scope> {
+    match path.rsplit_once('/').map_or(path, |(_, method)| method) {
+        "ServerLive" | "ServerReady" | "Check" | "Watch" => None,
+        "ModelInfer" | "ModelStreamInfer" | "Predict" | "Classify" | "Regress"
+        | "MultiInference" => Some(Scope::Infer),
+        "RepositoryModelLoad" | "RepositoryModelUnload" | "HandleReloadConfigRequest" => {
+            Some(Scope::Repository)
+        }
+        _ => Some(Scope::Metadata),
+    }
 }
 
 fn unknown(method: &str) -> Status {

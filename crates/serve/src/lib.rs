@@ -21,6 +21,7 @@ mod metrics;
 mod model;
 mod refusal;
 mod repository;
+mod security;
 mod servable;
 mod server;
 mod statistics;
@@ -30,5 +31,7 @@ mod v2;
 pub use batch::Batching;
 pub use limits::Limits;
 pub use repository::{Check, Repository, Source, VersionPolicy};
+#[cfg(feature = "tls")]
+pub use security::TlsFiles;
 pub use servable::{Description, Dim, Loader, Place, Servable, TensorInfo};
 pub use server::{Ended, Server, ServerBuilder, Stopper};

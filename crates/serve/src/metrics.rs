@@ -100,6 +100,14 @@ fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt
         "counter",
     )?;
     writeln!(text, "tfrt_rejected_total {}", admission.n_rejected())?;
+    head(
+        text,
+        "tfrt_security_files_failed_total",
+        "Changes of files of certificates and tokens that could not be read",
+        "counter",
+    )?;
+    let n_failed = shared.security.n_failed();
+    writeln!(text, "tfrt_security_files_failed_total {n_failed}")?;
     for (name, help, value) in COUNTERS {
         head(text, name, help, "counter")?;
         for model in models {

@@ -4,6 +4,7 @@ use hyper::{Method, StatusCode};
 use tfrt_host::ErrorCode;
 
 use crate::refusal::Refusal;
+use crate::security::Scope;
 
 /// An endpoint, with what its path says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,30 @@ pub(super) enum Route<'p> {
         version: Option<u64>,
         ask: V1Ask,
     },
+}
+
+impl Route<'_> {
+    /// Returns the scope that a token must have for the endpoint; `None` for one that is open to all.
+    pub fn scope(&self) -> Option<Scope> {
+        match self {
+            Route::Live | Route::Ready => None,
+            Route::Metrics => Some(Scope::Metrics),
+            Route::Load(_) | Route::Unload(_) => Some(Scope::Repository),
+            Route::Model {
+                ask: ModelAsk::Infer,
+                ..
+            }
+            | Route::V1 {
+                ask: V1Ask::Predict | V1Ask::Examples,
+                ..
+            } => Some(Scope::Infer),
+            Route::Server
+            | Route::AllStatistics
+            | Route::Index
+            | Route::Model { .. }
+            | Route::V1 { .. } => Some(Scope::Metadata),
+        }
+    }
 }
 
 /// The part of an endpoint's path behind the model.

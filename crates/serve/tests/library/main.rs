@@ -5,5 +5,8 @@ mod batches;
 mod endings;
 mod grpc;
 mod requests;
+mod security;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;
 mod v1;

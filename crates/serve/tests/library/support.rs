@@ -10,8 +10,8 @@ use std::time::Duration;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AnyPromise, CancellationHook, Error, HostContext, RequestContext};
 use tfrt_serve::{
-    Batching, Description, Dim, Limits, Loader, Place, Repository, Servable, Server, Source,
-    TensorInfo, VersionPolicy,
+    Batching, Description, Dim, Limits, Loader, Place, Repository, Servable, Server, ServerBuilder,
+    Source, TensorInfo, VersionPolicy,
 };
 use tfrt_tensor::{DType, Tensor};
 
@@ -248,11 +248,14 @@ pub fn batched(name: &str, model: Arc<dyn Servable>, batching: Batching) -> Serv
     serve(repository, Limits::default())
 }
 
+/// Begins a server that lets clients change its models.
+pub fn builder(repository: Repository) -> ServerBuilder {
+    let builder = Server::builder(&host(), repository);
+    builder.allow_changes(true).threads(2)
+}
+
 pub fn serve(repository: Repository, limits: Limits) -> Server {
-    let builder = Server::builder(&host(), repository)
-        .limits(limits)
-        .allow_changes(true)
-        .threads(2);
+    let builder = builder(repository).limits(limits);
     builder.listen("127.0.0.1:0").unwrap().start().unwrap()
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tfrt::Runtime;
-use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, Source};
+use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, ServerBuilder, Source};
 
 use super::print_line;
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
-use crate::options::ServeOptions;
+use crate::options::{ServeOptions, ServeSecurityOptions};
 
 /// The addresses that clients of the protocol try by themselves: the first for HTTP, the second for gRPC.
 const ADDRESSES: [&str; 2] = ["127.0.0.1:8000", "127.0.0.1:8001"];
@@ -78,9 +78,11 @@ fn addresses(options: &ServeOptions) -> Result<Vec<String>, Failure> {
                 address.escape_debug()
             ))
         })?;
-        if !options.insecure && resolved.any(|found: SocketAddr| !found.ip().is_loopback()) {
+        let is_encrypted = options.security.tls_cert.is_some();
+        let is_safe = is_encrypted || options.insecure;
+        if !is_safe && resolved.any(|found: SocketAddr| !found.ip().is_loopback()) {
             return Err(Failure::Usage(format!(
-                "'{address}' can be reached from other machines, and nothing is encrypted: `--insecure` allows it"
+                "'{address}' can be reached from other machines, and nothing is encrypted: `--tls-cert` and `--tls-key` encrypt, `--insecure` allows it as it is"
             )));
         }
     }
@@ -123,6 +125,7 @@ fn start(
     if let Some(n_threads) = options.io_threads {
         builder = builder.threads(n_threads);
     }
+    builder = secured(builder, &options.security).map_err(rejected)?;
     for address in addresses {
         let listening = builder.listen(address);
         builder = listening
@@ -131,6 +134,31 @@ fn start(
     builder
         .start()
         .map_err(|reason| failed(&format!("cannot start the server: {reason}")))
+}
+
+/// Sets the certificates and tokens of a server.
+fn secured(
+    mut builder: ServerBuilder,
+    options: &ServeSecurityOptions,
+) -> Result<ServerBuilder, tfrt::Error> {
+    if let Some(file) = &options.token_file {
+        builder = builder.tokens(file)?;
+    }
+    match (&options.tls_cert, &options.tls_key) {
+        #[cfg(feature = "tls")]
+        (Some(cert), Some(key)) => builder.tls(&tfrt::serve::TlsFiles {
+            cert: cert.clone(),
+            key: key.clone(),
+            client_ca: options.client_ca.clone(),
+            revoked: options.client_revoked.clone(),
+        }),
+        #[cfg(not(feature = "tls"))]
+        (Some(_), Some(_)) => Err(tfrt::Error::new(
+            tfrt::ErrorCode::Unimplemented,
+            "`--tls-cert`: this build has no TLS (cargo feature `tls`)",
+        )),
+        _ => Ok(builder),
+    }
 }
 
 /// Says where the server listens, and what it serves.
@@ -157,8 +185,12 @@ fn tell_ready(
         "schema": "tfrt.serving/1", "addresses": addresses, "models": names, "ready_ms": ms
     });
     console.document(&document, || {
-        let (names, addresses) = (names.join(", "), addresses.join(" and http://"));
-        format!("note: serving {names} at http://{addresses}, ready after {ms:.0} ms\n")
+        let scheme = match options.security.tls_cert {
+            None => "http://",
+            Some(_) => "https://",
+        };
+        let (names, addresses) = (names.join(", "), addresses.join(&format!(" and {scheme}")));
+        format!("note: serving {names} at {scheme}{addresses}, ready after {ms:.0} ms\n")
     });
     Ok(())
 }

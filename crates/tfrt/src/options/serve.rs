@@ -56,9 +56,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Vec<String>,
 
-    /// Listen also where other machines can reach it: nothing is encrypted, and nobody proves who they are
+    /// Listen also where other machines can reach it, although nothing is encrypted
     #[arg(long)]
     pub insecure: bool,
+
+    #[command(flatten)]
+    pub security: ServeSecurityOptions,
 
     /// Write the addresses at which the server listens to a file, a line for each, once it is ready
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -81,6 +84,31 @@ pub struct ServeOptions {
 
     #[command(flatten)]
     pub limits: ServeLimitOptions,
+}
+
+/// Who may ask. All files are read again when they change.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Security")]
+pub struct ServeSecurityOptions {
+    /// Encrypt connections by a certificate, in PEM, with those between it and its authority behind it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Ask clients for certificates that an authority has signed, whose own are in a file, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
+
+    /// Certificates of clients that were revoked: lists in PEM that their authority has signed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "client_ca")]
+    pub client_revoked: Option<PathBuf>,
+
+    /// Ask for tokens: lines of a token and what it may ask for, of `infer`, `metadata`, `repository` and `metrics`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
 }
 
 /// The bounds on what clients may ask for.
