@@ -16,7 +16,7 @@ use tfrt_host::{Error, ErrorCode, HostContext, RequestContext};
 use tfrt_tensor::Tensor;
 use tokio::sync::{Notify, oneshot};
 
-use crate::inference::{call, settle};
+use crate::inference::call;
 use crate::model::Loaded;
 use crate::servable::Description;
 use crate::server::first;
@@ -53,6 +53,12 @@ struct Queue {
     /// Whether a task calls the model: there is one while requests wait.
     is_driven: bool,
 }
+
+/// The tensors of a request, by the names of inputs.
+pub(crate) type Inputs = Vec<(String, Tensor)>;
+
+/// A request of a batch that runs, and its inputs.
+type Started<'b> = (&'b Arc<Member>, Inputs);
 
 /// The answer to a request of a batch.
 pub(crate) struct Answered {
@@ -270,14 +276,14 @@ impl Driver {
         let running = Arc::new(Running::new(builder.build(), n_members));
         let began = Instant::now();
         let members = batch.0.iter();
-        let started: Vec<(&Arc<Member>, Vec<(String, Tensor)>)> = members
+        let started: Vec<Started<'_>> = members
             .filter_map(|member| Some((member, member.start(&running)?)))
             .collect();
         match &started[..] {
             [] => {}
             [(member, inputs)] => self.answer_each(&[(member, inputs.clone())], began).await,
             _ => {
-                let inputs: Vec<&Vec<_>> = started.iter().map(|(_, inputs)| inputs).collect();
+                let inputs: Vec<&Inputs> = started.iter().map(|(_, inputs)| inputs).collect();
                 let rows: Vec<usize> = started.iter().map(|(member, _)| member.n_rows).collect();
                 match self.call_joined(&running.request, &inputs, &rows).await {
                     Ok(outputs) => {
@@ -305,7 +311,7 @@ impl Driver {
     async fn call_joined(
         &self,
         request: &Arc<RequestContext>,
-        inputs: &[&Vec<(String, Tensor)>],
+        inputs: &[&Inputs],
         rows: &[usize],
     ) -> Result<Vec<Vec<Tensor>>, Error> {
         let allocator = request.host().allocator();
@@ -322,23 +328,17 @@ impl Driver {
     }
 
     /// Calls the model for each request by itself, all at once.
-    async fn answer_each(&self, started: &[(&Arc<Member>, Vec<(String, Tensor)>)], began: Instant) {
+    async fn answer_each(&self, started: &[Started<'_>], began: Instant) {
         let allocator = self.host.allocator();
         let called = Instant::now();
-        let values: Vec<_> = started
+        let begun: Vec<_> = started
             .iter()
-            .map(|(member, inputs)| {
-                let place = self.model.place(inputs);
-                let servable = &self.model.servable;
-                servable.call(&member.request, inputs.clone(), place)
-            })
+            .map(|(member, inputs)| self.model.begin(&member.request, inputs.clone()))
             .collect();
-        for ((member, _), values) in started.iter().zip(values) {
-            let settled = settle(values, allocator).await;
+        for ((member, _), begun) in started.iter().zip(begun) {
+            let settled = begun.settle(allocator).await;
             let infer = called.elapsed();
-            self.model.took(infer);
             if settled.is_ok() {
-                self.model.statistics.count_execution();
                 let times = [Duration::ZERO, infer, Duration::ZERO];
                 self.model.statistics.count_batch(member.n_rows, times);
             }

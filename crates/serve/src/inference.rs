@@ -94,15 +94,8 @@ pub(crate) async fn call(
     request: &Arc<RequestContext>,
     inputs: Vec<(String, Tensor)>,
 ) -> Result<Vec<Tensor>, Error> {
-    let began = Instant::now();
-    let place = model.place(&inputs);
-    let values = model.servable.call(request, inputs, place);
-    let settled = settle(values, request.host().allocator()).await;
-    model.took(began.elapsed());
-    if settled.is_ok() {
-        model.statistics.count_execution();
-    }
-    settled
+    let begun = model.begin(request, inputs);
+    begun.settle(request.host().allocator()).await
 }
 
 /// Makes the context of the request, which ends at the deadline.

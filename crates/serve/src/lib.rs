@@ -19,6 +19,7 @@ mod inference;
 mod limits;
 mod metrics;
 mod model;
+mod pace;
 mod refusal;
 mod repository;
 mod security;

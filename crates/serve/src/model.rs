@@ -1,17 +1,16 @@
 //! [`Loaded`]: a version of a model that is ready for requests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
+use tfrt_host::{AnyAsyncValue, Error, HostAllocator, RequestContext};
 use tfrt_tensor::Tensor;
 
 use crate::batch::{Batcher, Batching};
+use crate::inference::settle;
+use crate::pace::Pace;
 use crate::servable::{Description, Place, Servable};
 use crate::statistics::Statistics;
-
-/// A call that takes less time than this is run by the thread that has read the request.
-const SMALL: Duration = Duration::from_micros(100);
 
 /// Inputs of more bytes than these make a call a large one, whatever others took.
 const SMALL_INPUT_BYTES: usize = 256 << 10;
@@ -24,8 +23,7 @@ pub(crate) struct Loaded {
     pub statistics: Statistics,
     /// Joins requests, if they are to be joined.
     pub batcher: Option<Batcher>,
-    /// The nanoseconds that a call takes, of late: the most, forgotten by an eighth with each call.
-    recent_ns: AtomicU64,
+    pace: Pace,
 }
 
 impl Loaded {
@@ -35,14 +33,13 @@ impl Loaded {
         servable: Arc<dyn Servable>,
         batcher: Option<Batcher>,
     ) -> Loaded {
-        let unknown = SMALL * 2;
         Loaded {
             name,
             version,
             servable,
             statistics: Statistics::default(),
             batcher,
-            recent_ns: AtomicU64::new(unknown.as_nanos() as u64),
+            pace: Pace::default(),
         }
     }
 
@@ -55,23 +52,45 @@ impl Loaded {
         self.batcher.as_ref().map(|batcher| &batcher.batching)
     }
 
-    /// Returns the thread on which a call with these inputs begins.
-    pub fn place(&self, inputs: &[(String, Tensor)]) -> Place {
+    /// Begins a call: on this thread if calls are short, else on a worker of the queue.
+    pub fn begin(&self, request: &Arc<RequestContext>, inputs: Vec<(String, Tensor)>) -> Begun<'_> {
         let n_bytes: usize = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
-        // Ordering: an estimate.
-        let recent = Duration::from_nanos(self.recent_ns.load(Ordering::Relaxed));
-        match recent < SMALL && n_bytes <= SMALL_INPUT_BYTES {
-            true => Place::Here,
+        let place = match n_bytes <= SMALL_INPUT_BYTES {
+            true => self.pace.place(),
             false => Place::Queue,
+        };
+        let began = Instant::now();
+        let values = self.servable.call(request, inputs, place);
+        if place == Place::Here {
+            self.pace.took_here(began.elapsed());
+        }
+        Begun {
+            model: self,
+            values,
+            queued: (place == Place::Queue).then_some(began),
         }
     }
+}
 
-    /// Notes the time that a call took.
-    pub fn took(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let before = self.recent_ns.load(Ordering::Relaxed);
-        self.recent_ns
-            .store(ns.max(before - before / 8), Ordering::Relaxed);
+/// A call that has begun.
+pub(crate) struct Begun<'m> {
+    model: &'m Loaded,
+    values: Vec<AnyAsyncValue>,
+    /// When it was given to the queue, if it was.
+    queued: Option<Instant>,
+}
+
+impl Begun<'_> {
+    /// Waits for the outputs.
+    pub async fn settle(self, allocator: &Arc<dyn HostAllocator>) -> Result<Vec<Tensor>, Error> {
+        let settled = settle(self.values, allocator).await;
+        if let Some(queued) = self.queued {
+            self.model.pace.took_on_queue(queued.elapsed());
+        }
+        if settled.is_ok() {
+            self.model.statistics.count_execution();
+        }
+        settled
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use tfrt_host::{Error, ErrorCode, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
+use super::Inputs;
 use crate::servable::{Description, Dim, TensorInfo};
 
 /// The inputs of a request that can be joined with those of others.
 pub(crate) struct Joinable {
     /// One for each input of the model, in the model's order.
-    pub inputs: Vec<(String, Tensor)>,
+    pub inputs: Inputs,
     /// The first extent of all inputs.
     pub n_rows: usize,
     /// The other extents.
@@ -71,10 +72,7 @@ pub(super) fn check(description: &Description) -> Result<(), String> {
 impl Joinable {
     /// Returns the inputs of a request as such, or as they are if the model has to see them alone: those that it refuses,
     /// and those without rows.
-    pub fn of(
-        description: &Description,
-        inputs: Vec<(String, Tensor)>,
-    ) -> Result<Joinable, Vec<(String, Tensor)>> {
+    pub fn of(description: &Description, inputs: Inputs) -> Result<Joinable, Inputs> {
         match shape_of(description, &inputs) {
             None => Err(inputs),
             Some((n_rows, extents)) => {
@@ -137,10 +135,10 @@ fn fitting<'d>(
 ///
 /// `ResourceExhausted` if there is no memory for them.
 pub(super) fn join(
-    requests: &[&Vec<(String, Tensor)>],
+    requests: &[&Inputs],
     rows: &[usize],
     allocator: &Arc<dyn HostAllocator>,
-) -> Result<Vec<(String, Tensor)>, Error> {
+) -> Result<Inputs, Error> {
     let n_rows = rows.iter().sum();
     let first = requests.first().map_or(&[][..], |inputs| inputs);
     let joined = first.iter().enumerate().map(|(place, (name, like))| {

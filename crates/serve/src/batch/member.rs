@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tfrt_host::{Error, RequestContext};
-use tfrt_tensor::Tensor;
 use tokio::sync::oneshot;
 
-use super::{Answered, Joinable};
+use super::{Answered, Inputs, Joinable};
 
 /// A request that waits for a batch, or is in one.
 pub(super) struct Member {
@@ -20,7 +19,7 @@ pub(super) struct Member {
 }
 
 enum State {
-    Waiting(Vec<(String, Tensor)>, Answer),
+    Waiting(Inputs, Answer),
     Called(Arc<Running>, Answer),
     Ended,
 }
@@ -72,7 +71,7 @@ impl Member {
     }
 
     /// Becomes part of a batch that runs. Returns the inputs; `None` if the request has ended.
-    pub fn start(&self, running: &Arc<Running>) -> Option<Vec<(String, Tensor)>> {
+    pub fn start(&self, running: &Arc<Running>) -> Option<Inputs> {
         let mut state = self.lock();
         match std::mem::replace(&mut *state, State::Ended) {
             State::Waiting(inputs, answer) => {
