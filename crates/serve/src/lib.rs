@@ -1,4 +1,4 @@
-//! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC; and TensorFlow Serving's over HTTP.
+//! A model server: KServe's protocol, version 2, with Triton's extensions, and TensorFlow Serving's, over HTTP and gRPC.
 //!
 //! A model implements [`Servable`], and a [`Loader`] opens files as such. The crate knows neither formats of models nor
 //! kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.

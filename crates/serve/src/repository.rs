@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tfrt_host::{Error, ErrorCode};
+use tokio::sync::watch;
 
 use crate::batch::{Batcher, Batching};
 use crate::model::Loaded;
@@ -43,6 +44,8 @@ pub struct Repository {
     models: RwLock<BTreeMap<String, Arc<Entry>>>,
     /// Held while models are loaded or unloaded: one after the other.
     changing: Mutex<()>,
+    /// Tells of changes of what is ready.
+    changes: watch::Sender<()>,
 }
 
 /// Which models join requests, and how: those of a name, or all that can.
@@ -98,6 +101,7 @@ impl Repository {
             batching: BatchingRules::default(),
             models: RwLock::default(),
             changing: Mutex::default(),
+            changes: watch::Sender::new(()),
         }
     }
 
@@ -253,6 +257,16 @@ impl Repository {
         entries.all(|entry| entry.newest().is_some() || entry.is_unloaded())
     }
 
+    /// Returns what hears of changes of what is ready.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Tells that what is ready has changed, or that the server ends.
+    pub(crate) fn tell_change(&self) {
+        self.changes.send_replace(());
+    }
+
     fn change(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -266,6 +280,7 @@ impl Repository {
         let mut models = self.models.write().unwrap_or_else(PoisonError::into_inner);
         let before = models.insert(name.to_owned(), Arc::new(entry));
         drop(models);
+        self.tell_change();
         // Memory is given back outside of the lock.
         drop(before);
     }

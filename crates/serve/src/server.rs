@@ -61,7 +61,8 @@ impl Shared {
         !self.is_ending.load(Ordering::Relaxed) && self.repository.is_ready()
     }
 
-    fn is_draining(&self) -> bool {
+    /// Returns whether requests are refused.
+    pub fn is_draining(&self) -> bool {
         // Ordering: a flag, which orders no memory.
         self.is_draining.load(Ordering::Relaxed)
     }
@@ -196,12 +197,14 @@ impl Stopper {
     /// Says from now on that the server is not ready, and goes on to answer.
     pub fn refuse(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
+        self.shared.repository.tell_change();
     }
 
     /// Refuses requests from now on, and lets connections end after those that they have.
     pub fn drain(&self) {
         self.refuse();
         self.shared.is_draining.store(true, Ordering::Relaxed);
+        self.shared.repository.tell_change();
         self.phase.send_if_modified(|phase| {
             let is_new = *phase < Phase::Draining;
             *phase = (*phase).max(Phase::Draining);

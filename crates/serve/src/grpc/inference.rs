@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use hyper::body::Incoming;
 use hyper::{Request, Response};
+use prost::Message;
 use tonic::Status;
 
+use super::arriving::Arriving;
 use super::messages::{
     BatchStatistics, ChangeRequest, Duration, DynamicBatching, Empty, IndexEntry, IndexRequest,
     IndexResponse, InferRequest, InferResponse, InferStatistics, InputConfig, Live, ModelConfig,
@@ -27,7 +28,7 @@ use crate::v2::{Counted, metadata, repository};
 pub(super) async fn answer(
     call: Call,
     method: &str,
-    request: Request<Incoming>,
+    request: Request<Arriving>,
 ) -> Result<Response<tonic::body::Body>, Status> {
     match method {
         "ModelInfer" => unary(&call, request, infer).await,
@@ -64,12 +65,11 @@ fn find(call: &Call, name: &str, version: &str) -> Result<Arc<Loaded>, Refusal> 
 pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<InferResponse, Refusal> {
     let model = find(&call, &request.model_name, &request.model_version)?;
     let counted = Counted::new(&model, call.began);
-    let n_bytes = request
-        .raw_input_contents
-        .iter()
-        .map(|bytes| bytes.len())
-        .sum();
-    let _ticket = call.shared.admit(n_bytes)?;
+    // One of a stream is admitted by itself.
+    let _ticket = match &call.ticket {
+        Some(_) => None,
+        None => Some(call.shared.admit(request.encoded_len())?),
+    };
     let asked = convert::timeout(&request)?;
     let timeout = call.timeout.into_iter().chain(asked).min();
     let wanted = convert::wanted(&model, &request)?;

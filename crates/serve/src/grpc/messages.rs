@@ -328,4 +328,5 @@ pub(super) enum Health {
     Unknown = 0,
     Serving = 1,
     NotServing = 2,
+    ServiceUnknown = 3,
 }

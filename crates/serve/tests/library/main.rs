@@ -7,6 +7,7 @@ mod grpc;
 mod requests;
 mod security;
 mod support;
+mod tensorflow;
 #[cfg(feature = "tls")]
 mod tls;
 mod v1;
