@@ -18,6 +18,7 @@ use crate::{grpc, metrics, v1, v2};
 mod body;
 mod encoding;
 mod gone;
+mod page;
 mod payload;
 mod router;
 
@@ -75,6 +76,7 @@ async fn endpoint(
     let shared = &exchange.shared;
     let repository = &shared.repository;
     match route {
+        Route::Page => Ok(page::page()),
         Route::Live => Ok(empty(StatusCode::OK)),
         Route::Ready => Ok(empty(match shared.is_ready() {
             true => StatusCode::OK,

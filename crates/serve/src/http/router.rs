@@ -9,6 +9,8 @@ use crate::security::Scope;
 /// An endpoint, with what its path says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route<'p> {
+    /// The page for people.
+    Page,
     Live,
     Ready,
     Server,
@@ -34,7 +36,7 @@ impl Route<'_> {
     /// Returns the scope that a token must have for the endpoint; `None` for one that is open to all.
     pub fn scope(&self) -> Option<Scope> {
         match self {
-            Route::Live | Route::Ready => None,
+            Route::Page | Route::Live | Route::Ready => None,
             Route::Metrics => Some(Scope::Metrics),
             Route::Load(_) | Route::Unload(_) => Some(Scope::Repository),
             Route::Model {
@@ -84,6 +86,7 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
         || Refusal::not_found(format!("Not Found: there is no '{}'", path.escape_debug()));
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
     let route = match parts.next() {
+        _ if path == "/" => Route::Page,
         Some("v1") => v1(parts).ok_or_else(unknown)?,
         Some("v2") => v2(parts).ok_or_else(unknown)?,
         Some("metrics") if matches!(parts.next(), None | Some("")) => Route::Metrics,
@@ -189,6 +192,7 @@ mod tests {
     fn paths_of_endpoints_are_found() {
         let model = |name, version, ask| Route::Model { name, version, ask };
         for (path, expected) in [
+            ("/", Route::Page),
             ("/v2", Route::Server),
             ("/v2/", Route::Server),
             ("/v2/health/live", Route::Live),
@@ -244,7 +248,7 @@ mod tests {
     fn other_paths_are_not_found() {
         for path in [
             "",
-            "/",
+            "//",
             "/v3",
             "/v1/models",
             "/v1/models/m/versions/x:predict",
