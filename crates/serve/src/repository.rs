@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::batch::{Batcher, Batching};
 use crate::model::Loaded;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, text_of};
 use crate::servable::{Loader, Servable};
 
 mod scan;
@@ -409,6 +409,6 @@ impl From<Error> for Check {
 
 /// Returns an error about a folder that can't be read. Paths are those of the command line.
 fn unreadable(path: &Path, reason: &std::io::Error) -> Error {
-    let message = format!("cannot read '{}': {reason}", path.display());
+    let message = format!("cannot read '{}': {}", path.display(), text_of(reason));
     Error::new(ErrorCode::NotFound, message)
 }

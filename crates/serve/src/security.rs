@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use tfrt_host::Error;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, text_of};
 
 mod tokens;
 mod watched;
@@ -109,14 +109,12 @@ impl Security {
 
 /// Reads a file of the command line, never more than is asked for.
 fn read(what: &str, path: &Path) -> Result<Vec<u8>, Error> {
-    let refused = |why: &dyn std::fmt::Display| {
-        Error::invalid_argument(format!("{what}: '{}': {why}", path.display()))
+    let refused = |why: String| {
+        Error::invalid_argument(format!("{what}: cannot read '{}': {why}", path.display()))
     };
-    let length = std::fs::metadata(path).map_err(|error| refused(&error))?;
+    let length = std::fs::metadata(path).map_err(|error| refused(text_of(&error)))?;
     if length.len() > MAX_FILE_BYTES {
-        return Err(refused(&format_args!(
-            "expected at most {MAX_FILE_BYTES} bytes"
-        )));
+        return Err(refused(format!("it has more than {MAX_FILE_BYTES} bytes")));
     }
-    std::fs::read(path).map_err(|error| refused(&error))
+    std::fs::read(path).map_err(|error| refused(text_of(&error)))
 }

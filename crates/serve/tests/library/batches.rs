@@ -328,6 +328,14 @@ fn model_that_is_named_and_cannot_be_batched_is_refused() {
         error.message(),
         "requests of 'four' are to be joined, but there is no such model"
     );
+    let nowhere = vec![Source::Folder("/nowhere".into())];
+    let error = repository(nowhere, VersionPolicy::default())
+        .load_all()
+        .unwrap_err();
+    assert_eq!(
+        error.message(),
+        "cannot read '/nowhere': No such file or directory"
+    );
     let same = || Arc::new(Same::new(&[("x", DType::F32)]));
     let named = repository(source(), VersionPolicy::default()).batching(Some("same"), EIGHT);
     let error = named.add("same", same()).unwrap_err();

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Instant;
 
-use tfrt::Runtime;
 use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, ServerBuilder, Source};
+use tfrt::{Runtime, error_message};
 
 use super::print_line;
 use crate::console::Console;
@@ -56,7 +56,9 @@ pub fn serve(options: &ServeOptions, console: &Console) -> Result<ExitStatus, Fa
     tell_ready(&server, options, began, console)?;
     let limits = &options.limits;
     let ended = server.serve(limits.drain_delay, limits.drain_timeout);
-    match ended.map_err(|reason| failed(&format!("cannot hear signals: {reason}")))? {
+    match ended
+        .map_err(|reason| failed(&format!("cannot hear signals: {}", error_message(&reason))))?
+    {
         Ended::Drained => Ok(ExitStatus::Fine),
         Ended::CutOff => Ok(ExitStatus::Cancelled),
         Ended::Twice => super::output::end_process(ExitStatus::Interrupted as i32),
@@ -128,12 +130,19 @@ fn start(
     builder = secured(builder, &options.security).map_err(rejected)?;
     for address in addresses {
         let listening = builder.listen(address);
-        builder = listening
-            .map_err(|reason| failed(&format!("cannot listen at '{address}': {reason}")))?;
+        builder = listening.map_err(|reason| {
+            failed(&format!(
+                "cannot listen at '{address}': {}",
+                error_message(&reason)
+            ))
+        })?;
     }
-    builder
-        .start()
-        .map_err(|reason| failed(&format!("cannot start the server: {reason}")))
+    builder.start().map_err(|reason| {
+        failed(&format!(
+            "cannot start the server: {}",
+            error_message(&reason)
+        ))
+    })
 }
 
 /// Sets the certificates and tokens of a server.
