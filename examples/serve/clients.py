@@ -1,6 +1,8 @@
-"""Calls a server by Triton's own clients, as they are: HTTP and gRPC, each one after the other and on asyncio.
+"""Calls a server by Triton's own clients, as they are: HTTP and gRPC, each one after the other and on asyncio; and by
+TensorFlow Serving's, if it is installed.
 
     pip install 'tritonclient[http,grpc]' grpcio-health-checking
+    pip install tensorflow-serving-api    # with all of TensorFlow
     tfrt serve examples/layer.onnx --allow-repository &
     python examples/serve/clients.py [127.0.0.1:8000 [127.0.0.1:8001]]
 """
@@ -143,10 +145,66 @@ def health():
             print("health:", error.code(), error.details())
 
 
+    with channels.insecure_channel(GRPC) as channel:
+        states = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service="layer"))
+        print("health:", next(states).status, "now")
+        states.cancel()
+
+
+def tensorflow_serving():
+    try:
+        import grpc as channels
+        from tensorflow.core.framework import tensor_pb2, types_pb2
+        from tensorflow_serving.apis import (
+            get_model_metadata_pb2,
+            get_model_status_pb2,
+            model_service_pb2_grpc,
+            predict_pb2,
+            prediction_service_pb2_grpc,
+        )
+    except ImportError as error:
+        print(f"TensorFlow Serving: SKIPPED, {error}")
+        return
+    with channels.insecure_channel(GRPC) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = "layer"
+        x = request.inputs["x"]
+        x.dtype = types_pb2.DT_FLOAT
+        for extent in X.shape:
+            x.tensor_shape.dim.add(size=extent)
+        x.float_val.extend(X.ravel())
+        answer = stub.Predict(request)
+        x.ClearField("float_val")
+        x.tensor_content = X.tobytes()
+        for y in (answer.outputs["y"], stub.Predict(request).outputs["y"]):
+            assert np.array_equal(np.array(y.float_val, np.float32).reshape(Y.shape), Y), y
+        assert answer.model_spec.version.value == 1 and answer.model_spec.signature_name == "serving_default"
+        asked = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+        asked.model_spec.name = "layer"
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        stub.GetModelMetadata(asked).metadata["signature_def"].Unpack(signatures)
+        inputs = signatures.signature_def["serving_default"].inputs
+        assert inputs["x"].dtype == types_pb2.DT_FLOAT and [dim.size for dim in inputs["x"].tensor_shape.dim] == [-1, 2]
+        state = get_model_status_pb2.GetModelStatusRequest()
+        state.model_spec.name = "layer"
+        versions = model_service_pb2_grpc.ModelServiceStub(channel).GetModelStatus(state).model_version_status
+        assert [(own.version, own.state) for own in versions] == [(1, get_model_status_pb2.ModelVersionStatus.AVAILABLE)]
+        x.CopyFrom(tensor_pb2.TensorProto(dtype=types_pb2.DT_INT64))
+        try:
+            stub.Predict(request)
+        except channels.RpcError as error:
+            assert error.code() == channels.StatusCode.INVALID_ARGUMENT
+            print("TensorFlow Serving:", error.details())
+        else:
+            raise AssertionError("another type was not refused")
+
+
 if __name__ == "__main__":
     http()
     asyncio.run(http_aio())
     grpc()
     asyncio.run(grpc_aio())
     health()
+    tensorflow_serving()
     print("all is well")

@@ -11,7 +11,11 @@ use crate::steps::{Steps, cargo, target};
 
 /// The arguments of cargo for the tests of all packages; no member asks for TLS, or for GPUs, which are simulated in
 /// tests.
-pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", "tfrt/gpu,tfrt/tls"];
+pub const WORKSPACE: [&str; 3] = [
+    "--workspace",
+    "--features",
+    "tfrt/gpu,tfrt/tls,tfrt-serve/tls",
+];
 
 /// Builds the tests of all packages.
 pub fn build(steps: &mut Steps) {

@@ -64,6 +64,25 @@ impl Admission {
     }
 }
 
+impl Ticket {
+    /// Admits more bytes of the request.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if there are too many.
+    pub fn grow(&mut self, n_bytes: usize, limits: &Limits) -> Result<(), Refusal> {
+        let admission = &self.admission;
+        let n_in_all = admission.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        self.n_bytes += n_bytes;
+        match admission.n_in_flight() > 1 && n_in_all > limits.max_in_flight_bytes {
+            true => {
+                Err(admission.over(format!("{} bytes of requests", limits.max_in_flight_bytes)))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.admission.n_requests.fetch_sub(1, Ordering::Relaxed);
@@ -89,11 +108,16 @@ mod tests {
         let error = admission.admit(1, &limits).unwrap_err();
         assert!(error.message().contains("100 bytes"), "{error:?}");
         drop(first);
+        let mut grows = admission.admit(0, &limits).unwrap();
+        grows.grow(200, &limits).unwrap();
+        let other = admission.admit(0, &limits);
+        assert!(other.is_err(), "{other:?}");
+        drop((grows, other));
         let two = [10, 10].map(|n_bytes| admission.admit(n_bytes, &limits).unwrap());
         let error = admission.admit(0, &limits).unwrap_err();
         assert_eq!(error.status(), 503);
         assert!(error.message().contains("2 requests"), "{error:?}");
         drop(two);
-        assert_eq!((admission.n_in_flight(), admission.n_rejected()), (0, 2));
+        assert_eq!((admission.n_in_flight(), admission.n_rejected()), (0, 3));
     }
 }

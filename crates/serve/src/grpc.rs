@@ -1,4 +1,4 @@
-//! Requests of gRPC: KServe's service with Triton's calls, and the health service.
+//! Requests of gRPC: KServe's service with Triton's calls, TensorFlow Serving's, and the health service.
 //!
 //! Each call is one path, `/package.Service/Method`. Messages are in `messages.rs`; framing, trailers and limits on
 //! messages are tonic's. The deadline of a call is the runtime's own: what `grpc-timeout` says becomes the deadline of the
@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut};
@@ -17,18 +17,23 @@ use hyper::{HeaderMap, Request, Response};
 use prost::Message;
 use tfrt_host::ErrorCode;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::server::{Grpc, StreamingService, UnaryService};
+use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Code, Status, Streaming};
 
+use self::arriving::Arriving;
+use crate::admission::Ticket;
 use crate::http::Payload;
 use crate::refusal::Refusal;
+use crate::security::Scope;
 use crate::server::Shared;
 
+mod arriving;
 mod convert;
 mod health;
 mod inference;
 mod messages;
 mod stream;
+mod tensorflow;
 
 /// A call on its way: what all methods are given.
 #[derive(Clone)]
@@ -37,6 +42,8 @@ struct Call {
     began: Instant,
     /// The time that the client gives it.
     timeout: Option<Duration>,
+    /// The place among the requests to models that are there, of a call with one message.
+    ticket: Option<Arc<Mutex<Ticket>>>,
 }
 
 /// Returns whether a request is one of gRPC, by its head.
@@ -55,21 +62,66 @@ pub(crate) async fn answer(
         Ok(timeout) => timeout,
         Err(status) => return Ok(status.into_http::<tonic::body::Body>().map(Payload::Grpc)),
     };
-    let call = Call {
+    let path = request.uri().path().to_owned();
+    if let Err(refusal) = shared.security.check(request.headers(), scope_of(&path)) {
+        let response = status(refusal).into_http::<tonic::body::Body>();
+        return Ok(response.map(Payload::Grpc));
+    }
+    let mut call = Call {
         shared,
         began,
         timeout,
+        ticket: None,
     };
-    let path = request.uri().path().to_owned();
-    let answered = match path.split_once("/inference.GRPCInferenceService/") {
-        Some(("", method)) => inference::answer(call, method, request).await,
-        _ => match &*path {
-            "/grpc.health.v1.Health/Check" => unary(&call, request, health::check).await,
-            _ => Err(unknown(&path)),
-        },
+    if takes_tensors(&path) {
+        // Counted before anything is read, and its bytes as they come.
+        match call.shared.admit(0) {
+            Ok(ticket) => call.ticket = Some(Arc::new(Mutex::new(ticket))),
+            Err(refusal) => {
+                let response = status(refusal).into_http::<tonic::body::Body>();
+                return Ok(response.map(Payload::Grpc));
+            }
+        }
+    }
+    let request = request.map(|body| Arriving::new(body, &call));
+    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let answered = match parts {
+        Some(("inference.GRPCInferenceService", method)) => {
+            inference::answer(call, method, request).await
+        }
+        Some(("tensorflow.serving.PredictionService", method)) => {
+            tensorflow::predictions(call, method, request).await
+        }
+        Some(("tensorflow.serving.ModelService", method)) => {
+            tensorflow::models(call, method, request).await
+        }
+        Some(("grpc.health.v1.Health", method)) => health::answer(call, method, request).await,
+        _ => Err(unknown(&path)),
     };
     let response = answered.unwrap_or_else(|status| status.into_http());
     Ok(response.map(Payload::Grpc))
+}
+
+/// Returns whether a method takes the inputs of a model in one message.
+fn takes_tensors(path: &str) -> bool {
+    matches!(
+        path,
+        "/inference.GRPCInferenceService/ModelInfer"
+            | "/tensorflow.serving.PredictionService/Predict"
+    )
+}
+
+/// Returns the scope that a token must have for a method; `None` for one that is open to all.
+fn scope_of(path: &str) -> Option<Scope> {
+    match path.rsplit_once('/').map_or(path, |(_, method)| method) {
+        "ServerLive" | "ServerReady" | "Check" | "Watch" => None,
+        "ModelInfer" | "ModelStreamInfer" | "Predict" | "Classify" | "Regress"
+        | "MultiInference" => Some(Scope::Infer),
+        "RepositoryModelLoad" | "RepositoryModelUnload" | "HandleReloadConfigRequest" => {
+            Some(Scope::Repository)
+        }
+        _ => Some(Scope::Metadata),
+    }
 }
 
 fn unknown(method: &str) -> Status {
@@ -111,7 +163,7 @@ fn timeout_of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
 /// Answers a call of one message by one message.
 async fn unary<M, R, F>(
     call: &Call,
-    request: Request<Incoming>,
+    request: Request<Arriving>,
     method: fn(Call, M) -> F,
 ) -> Result<Response<tonic::body::Body>, Status>
 where
@@ -150,6 +202,44 @@ where
     }
 }
 
+/// Answers a call of one message by any number of messages.
+async fn watching<M, R, S>(
+    call: &Call,
+    request: Request<Arriving>,
+    method: fn(Call, M) -> S,
+) -> Result<Response<tonic::body::Body>, Status>
+where
+    M: Message + Default + 'static,
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    let service = Watching {
+        call: call.clone(),
+        method,
+    };
+    Ok(grpc::<R, M>(call).server_streaming(service, request).await)
+}
+
+struct Watching<M, S> {
+    call: Call,
+    method: fn(Call, M) -> S,
+}
+
+impl<M, R, S> ServerStreamingService<M> for Watching<M, S>
+where
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    type Response = R;
+    type ResponseStream = S;
+    type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
+        let answers = (self.method)(self.call.clone(), request.into_inner());
+        std::future::ready(Ok(tonic::Response::new(answers)))
+    }
+}
+
 struct Both<M, S> {
     call: Call,
     method: fn(Call, Streaming<M>) -> S,
@@ -173,7 +263,7 @@ where
 /// Answers a call of any number of messages by any number of messages.
 async fn streaming<M, R, S>(
     call: &Call,
-    request: Request<Incoming>,
+    request: Request<Arriving>,
     method: fn(Call, Streaming<M>) -> S,
 ) -> Result<Response<tonic::body::Body>, Status>
 where

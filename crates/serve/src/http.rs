@@ -6,17 +6,19 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::TcpStream;
 
 use crate::refusal::Refusal;
+use crate::security::Scope;
 use crate::server::Shared;
 use crate::{grpc, metrics, v1, v2};
 
 mod body;
 mod encoding;
 mod gone;
+mod page;
 mod payload;
 mod router;
 
@@ -43,7 +45,11 @@ pub(crate) async fn answer(
     }
     let (head, body) = request.into_parts();
     let mut upload = Upload::new(&head.headers, body);
-    let answered = match router::route(&head.method, head.uri.path()) {
+    let route = router::route(&head.method, head.uri.path());
+    // Whoever has no token is not told which paths there are, either.
+    let scope = route.as_ref().map_or(Some(Scope::Metadata), Route::scope);
+    let allowed = exchange.shared.security.check(&head.headers, scope);
+    let answered = match allowed.and(route) {
         Err(refusal) => Err(refusal),
         Ok(route) => endpoint(&exchange, route, &head.headers, &mut upload).await,
     };
@@ -70,6 +76,7 @@ async fn endpoint(
     let shared = &exchange.shared;
     let repository = &shared.repository;
     match route {
+        Route::Page => Ok(page::page()),
         Route::Live => Ok(empty(StatusCode::OK)),
         Route::Ready => Ok(empty(match shared.is_ready() {
             true => StatusCode::OK,
@@ -138,6 +145,11 @@ pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
         response
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if refusal.status() == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
 }

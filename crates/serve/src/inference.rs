@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tfrt_host::{AnyAsyncValue, Error, HostAllocator, HostContext, RequestContext};
 use tfrt_tensor::{Tensor, TensorFormat, convert};
 
+use crate::batch::{Answered, Batcher, Joinable};
 use crate::limits::Limits;
 use crate::model::Loaded;
 use crate::refusal::Refusal;
@@ -28,7 +29,8 @@ pub(crate) struct Inferred {
     pub n_rows: usize,
 }
 
-/// Calls a model, and waits for all of its outputs. If the future is dropped before, the call is cancelled.
+/// Calls a model, alone or together with other requests, and waits for all of its outputs. If the future is dropped
+/// before, the request is cancelled.
 pub(crate) async fn infer(
     surroundings: &Surroundings<'_>,
     model: &Arc<Loaded>,
@@ -36,17 +38,24 @@ pub(crate) async fn infer(
 ) -> Result<Inferred, Refusal> {
     let called = Instant::now();
     let n_rows = rows(&inputs);
-    let n_bytes = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
-    let place = model.place(n_bytes);
     let request = request(surroundings);
     let guard = CancelOnDrop(Some((request.clone(), model.clone())));
-    let values = model.servable.call(&request, inputs, place);
-    let settled = settle(values, surroundings.host.allocator()).await;
+    let answered = match joinable(model, inputs) {
+        Ok((batcher, joinable)) => {
+            let max_call_bytes = surroundings.limits.max_call_bytes;
+            batcher
+                .call(model, &request, max_call_bytes, joinable)
+                .await
+        }
+        Err(inputs) => call(model, &request, inputs).await.map(|outputs| Answered {
+            outputs,
+            waited: Duration::ZERO,
+            infer: called.elapsed(),
+        }),
+    };
     guard.disarm();
-    let done = Instant::now();
-    model.took(done - called);
-    let outputs = match settled {
-        Ok(outputs) => outputs,
+    let answered = match answered {
+        Ok(answered) => answered,
         Err(error) => {
             count_failure(model, surroundings.began, &error);
             return Err(error.into());
@@ -54,14 +63,39 @@ pub(crate) async fn infer(
     };
     let times = Times {
         input: called - surroundings.began,
-        infer: done - called,
+        queue: answered.waited,
+        infer: answered.infer,
         ..Times::default()
     };
     Ok(Inferred {
-        outputs,
+        outputs: answered.outputs,
         times,
         n_rows,
     })
+}
+
+/// Returns what joins a request with others, if its model has that and takes its inputs so.
+fn joinable(
+    model: &Loaded,
+    inputs: Vec<(String, Tensor)>,
+) -> Result<(&Batcher, Joinable), Vec<(String, Tensor)>> {
+    match &model.batcher {
+        None => Err(inputs),
+        Some(batcher) => {
+            let joinable = Joinable::of(model.description(), inputs)?;
+            Ok((batcher, joinable))
+        }
+    }
+}
+
+/// Calls a model, and waits for its outputs.
+pub(crate) async fn call(
+    model: &Loaded,
+    request: &Arc<RequestContext>,
+    inputs: Vec<(String, Tensor)>,
+) -> Result<Vec<Tensor>, Error> {
+    let begun = model.begin(request, inputs);
+    begun.settle(request.host().allocator()).await
 }
 
 /// Makes the context of the request, which ends at the deadline.
@@ -89,7 +123,7 @@ pub(crate) fn count_failure(model: &Loaded, began: Instant, error: &Error) {
 }
 
 /// Waits for values, and takes the tensors out.
-async fn settle(
+pub(crate) async fn settle(
     values: Vec<AnyAsyncValue>,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Vec<Tensor>, Error> {
@@ -134,17 +168,6 @@ fn plain(tensor: Tensor, allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, E
     match tensor {
         Tensor::Dense(_) | Tensor::String(_) => Ok(tensor),
         other => convert::to_format(&other, TensorFormat::DenseHost, allocator),
-    }
-}
-
-fn bytes_of(tensor: &Tensor) -> usize {
-    match tensor {
-        Tensor::String(strings) => strings
-            .strings()
-            .iter()
-            .map(|string| string.len() + 24)
-            .sum(),
-        other => other.metadata().len_bytes().unwrap_or(usize::MAX / 1024),
     }
 }
 

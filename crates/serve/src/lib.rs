@@ -1,4 +1,4 @@
-//! A model server: KServe's protocol, version 2, with Triton's extensions, over HTTP and gRPC; and TensorFlow Serving's over HTTP.
+//! A model server: KServe's protocol, version 2, with Triton's extensions, and TensorFlow Serving's, over HTTP and gRPC.
 //!
 //! A model implements [`Servable`], and a [`Loader`] opens files as such. The crate knows neither formats of models nor
 //! kernels: the front crate brings both together, in the command `tfrt serve` and in `tfrt::serve`.
@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod batch;
 mod datatype;
 mod grpc;
 mod http;
@@ -18,15 +19,20 @@ mod inference;
 mod limits;
 mod metrics;
 mod model;
+mod pace;
 mod refusal;
 mod repository;
+mod security;
 mod servable;
 mod server;
 mod statistics;
 mod v1;
 mod v2;
 
+pub use batch::Batching;
 pub use limits::Limits;
 pub use repository::{Check, Repository, Source, VersionPolicy};
+#[cfg(feature = "tls")]
+pub use security::TlsFiles;
 pub use servable::{Description, Dim, Loader, Place, Servable, TensorInfo};
 pub use server::{Ended, Server, ServerBuilder, Stopper};

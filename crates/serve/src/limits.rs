@@ -23,6 +23,8 @@ pub struct Limits {
     /// request before. Of HTTP/2, that for the first request, and after which silent clients are asked whether they are
     /// there. Default: 75 s.
     pub idle_time: Duration,
+    /// The time in which a connection that is encrypted must be agreed on. Default: 5 s.
+    pub handshake_time: Duration,
     /// The time that a body may take, beside a second for each [`min_body_rate`](Self::min_body_rate) bytes of it.
     /// Default: 5 s.
     pub body_time: Duration,
@@ -43,6 +45,7 @@ impl Default for Limits {
             max_connections: 4096,
             max_streams: 128,
             idle_time: Duration::from_secs(75),
+            handshake_time: Duration::from_secs(5),
             body_time: Duration::from_secs(5),
             min_body_rate: 16 << 10,
             deadline: Duration::from_secs(30),

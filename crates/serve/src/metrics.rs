@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::model::Loaded;
 use crate::server::Shared;
-use crate::statistics::BOUNDS_US;
+use crate::statistics::{BOUNDS_US, Histogram};
 
 /// A count of each model: its name, its description, and where it is.
 type Counter = (&'static str, &'static str, fn(&Loaded) -> u64);
@@ -23,6 +23,11 @@ const COUNTERS: &[Counter] = &[
         "tfrt_expired_total",
         "Requests that ended at their deadline",
         |model| model.statistics.expired.load(Relaxed),
+    ),
+    (
+        "tfrt_batches_split_total",
+        "Batches that failed, whose requests were called alone",
+        |model| model.statistics.n_split.load(Relaxed),
     ),
     (
         "nv_inference_request_success",
@@ -95,6 +100,14 @@ fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt
         "counter",
     )?;
     writeln!(text, "tfrt_rejected_total {}", admission.n_rejected())?;
+    head(
+        text,
+        "tfrt_security_files_failed_total",
+        "Changes of files of certificates and tokens that could not be read",
+        "counter",
+    )?;
+    let n_failed = shared.security.n_failed();
+    writeln!(text, "tfrt_security_files_failed_total {n_failed}")?;
     for (name, help, value) in COUNTERS {
         head(text, name, help, "counter")?;
         for model in models {
@@ -108,7 +121,51 @@ fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt
         "histogram",
     )?;
     for model in models {
-        histogram(text, "tfrt_request_duration_seconds", model)?;
+        let times = &model.statistics.duration;
+        histogram(text, "tfrt_request_duration_seconds", model, times)?;
+    }
+    batches(text, models)
+}
+
+/// Writes of models that join requests how many wait, for how long they have, and how large batches were.
+fn batches(text: &mut String, models: &[Arc<Loaded>]) -> std::fmt::Result {
+    let batched = || {
+        let own = models.iter();
+        own.filter_map(|model| Some((model, model.batcher.as_ref()?)))
+    };
+    if batched().next().is_none() {
+        return Ok(());
+    }
+    let name = "tfrt_queue_depth";
+    head(text, name, "Requests that wait for a batch", "gauge")?;
+    for (model, batcher) in batched() {
+        writeln!(text, "{name}{{{}}} {}", labels(model), batcher.depth())?;
+    }
+    let name = "tfrt_queue_duration_seconds";
+    head(text, name, "Time before calls began", "histogram")?;
+    for (model, _) in batched() {
+        histogram(text, name, model, &model.statistics.waits)?;
+    }
+    let name = "tfrt_batch_rows";
+    head(text, name, "Rows of batches", "histogram")?;
+    for (model, batcher) in batched() {
+        let (labels, sizes) = (labels(model), model.statistics.batches());
+        // Powers of two, up to the most rows.
+        let bounds = (0..u32::BITS)
+            .map(|power| 1_usize << power)
+            .take_while(|bound| *bound < batcher.batching.max_rows)
+            .chain([batcher.batching.max_rows]);
+        for bound in bounds {
+            let count: u64 = sizes.range(..=bound).map(|(_, times)| times.count).sum();
+            writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}")?;
+        }
+        let count: u64 = sizes.values().map(|times| times.count).sum();
+        let rows = sizes.iter().map(|(rows, times)| *rows as u64 * times.count);
+        let rows: u64 = rows.sum();
+        writeln!(
+            text,
+            "{name}_bucket{{{labels},le=\"+Inf\"}} {count}\n{name}_sum{{{labels}}} {rows}\n{name}_count{{{labels}}} {count}"
+        )?;
     }
     Ok(())
 }
@@ -121,8 +178,8 @@ fn labels(model: &Loaded) -> String {
     format!("model=\"{}\",version=\"{}\"", model.name, model.version)
 }
 
-fn histogram(text: &mut String, name: &str, model: &Loaded) -> std::fmt::Result {
-    let (classes, ns) = model.statistics.duration.read();
+fn histogram(text: &mut String, name: &str, model: &Loaded, times: &Histogram) -> std::fmt::Result {
+    let (classes, ns) = times.read();
     let labels = labels(model);
     let mut count = 0;
     for (index, class) in classes.iter().enumerate() {

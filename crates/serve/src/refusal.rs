@@ -58,6 +58,13 @@ impl From<Error> for Refusal {
     }
 }
 
+/// Returns the message of an error of the system, without the number that Rust puts behind it.
+pub(crate) fn text_of(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
 /// Returns the status in HTTP of a code. It is that of TensorFlow Serving, for all protocols.
 fn status_of(code: ErrorCode) -> StatusCode {
     // Nginx's number for a client that has closed its connection: hardly anybody sees it.

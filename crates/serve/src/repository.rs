@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tfrt_host::{Error, ErrorCode};
+use tokio::sync::watch;
 
+use crate::batch::{Batcher, Batching};
 use crate::model::Loaded;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, text_of};
 use crate::servable::{Loader, Servable};
 
 mod scan;
@@ -38,9 +40,19 @@ pub struct Repository {
     loader: Arc<dyn Loader>,
     sources: Vec<Source>,
     policy: VersionPolicy,
+    batching: BatchingRules,
     models: RwLock<BTreeMap<String, Arc<Entry>>>,
     /// Held while models are loaded or unloaded: one after the other.
     changing: Mutex<()>,
+    /// Tells of changes of what is ready.
+    changes: watch::Sender<()>,
+}
+
+/// Which models join requests, and how: those of a name, or all that can.
+#[derive(Default)]
+struct BatchingRules {
+    by_name: BTreeMap<String, Batching>,
+    others: Option<Batching>,
 }
 
 /// A model that the repository knows of.
@@ -75,6 +87,8 @@ pub struct Check {
     pub version: u64,
     /// The reason why it can't be served, of one or more lines; `None` if it can.
     pub reason: Option<String>,
+    /// The reason why its requests are not joined into batches, if those of models that can are.
+    pub unbatched: Option<String>,
 }
 
 impl Repository {
@@ -84,27 +98,39 @@ impl Repository {
             loader,
             sources,
             policy,
+            batching: BatchingRules::default(),
             models: RwLock::default(),
             changing: Mutex::default(),
+            changes: watch::Sender::new(()),
         }
+    }
+
+    /// Joins requests of the model of a name into batches; of all models that can be called so, for no name. A model that
+    /// is named, and can't, is not served.
+    pub fn batching(mut self, name: Option<&str>, batching: Batching) -> Repository {
+        match name {
+            Some(name) => {
+                self.batching.by_name.insert(name.to_owned(), batching);
+            }
+            None => self.batching.others = Some(batching),
+        }
+        self
     }
 
     /// Adds a model that comes from no file, as version 1, or in place of the one of this name.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a name that no request can have.
+    /// `InvalidArgument` for a name that no request can have, or if requests are to be joined, and can't be.
     pub fn add(&self, name: &str, servable: Arc<dyn Servable>) -> Result<(), Error> {
         if !is_name(name) {
             return Err(Error::invalid_argument(not_a_name(name)));
         }
-        let version = self.ready(name, 1, servable);
-        self.put(
-            name,
-            Entry {
-                versions: BTreeMap::from([(1, version)]),
-            },
-        );
+        let (loaded, _) = self
+            .ready(name, 1, servable)
+            .map_err(Error::invalid_argument)?;
+        let versions = BTreeMap::from([(1, Version::of(loaded))]);
+        self.put(name, Entry { versions });
         Ok(())
     }
 
@@ -112,11 +138,19 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// `NotFound` if a source can't be read; `InvalidArgument` if names can't be had or two models have the same.
+    /// `NotFound` if a source can't be read, or [`batching`](Self::batching) names none; `InvalidArgument` if names can't be had or two models have the same.
     pub fn load_all(&self) -> Result<Vec<Check>, Error> {
         let _one = self.change();
         let mut verdicts = Vec::new();
-        for (name, found) in self.scan()? {
+        let found = self.scan()?;
+        let mut named = self.batching.by_name.keys();
+        if let Some(unknown) = named.find(|name| !found.contains_key(*name)) {
+            let name = unknown.escape_debug();
+            let message =
+                format!("requests of '{name}' are to be joined, but there is no such model");
+            return Err(Error::new(ErrorCode::NotFound, message));
+        }
+        for (name, found) in found {
             verdicts.extend(self.load_found(&name, &found));
         }
         Ok(verdicts)
@@ -223,6 +257,16 @@ impl Repository {
         entries.all(|entry| entry.newest().is_some() || entry.is_unloaded())
     }
 
+    /// Returns what hears of changes of what is ready.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Tells that what is ready has changed, or that the server ends.
+    pub(crate) fn tell_change(&self) {
+        self.changes.send_replace(());
+    }
+
     fn change(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,6 +280,7 @@ impl Repository {
         let mut models = self.models.write().unwrap_or_else(PoisonError::into_inner);
         let before = models.insert(name.to_owned(), Arc::new(entry));
         drop(models);
+        self.tell_change();
         // Memory is given back outside of the lock.
         drop(before);
     }
@@ -244,11 +289,26 @@ impl Repository {
         scan::scan(&self.sources, &*self.loader)
     }
 
-    fn ready(&self, name: &str, number: u64, servable: Arc<dyn Servable>) -> Version {
-        Version {
-            loaded: Some(Arc::new(Loaded::new(name.into(), number, servable))),
-            reason: String::new(),
-        }
+    /// Makes a version that is ready, and says why its requests are not joined, if those of others are.
+    fn ready(
+        &self,
+        name: &str,
+        number: u64,
+        servable: Arc<dyn Servable>,
+    ) -> Result<(Loaded, Option<String>), String> {
+        let named = self.batching.by_name.get(name);
+        let (batcher, unbatched) = match named.or(self.batching.others.as_ref()) {
+            None => (None, None),
+            Some(batching) => match Batcher::new(servable.description(), *batching) {
+                Ok(batcher) => (Some(batcher), None),
+                Err(reason) if named.is_none() => (None, Some(reason)),
+                Err(reason) => return Err(format!("its requests can't be joined: {reason}")),
+            },
+        };
+        Ok((
+            Loaded::new(name.into(), number, servable, batcher),
+            unbatched,
+        ))
     }
 
     /// Loads the versions of a model that the policy wants, and puts them in the place of those that are there.
@@ -262,8 +322,13 @@ impl Repository {
                 Ok(path) => self.open(path),
                 Err(reason) => Err(reason.clone()),
             };
+            let opened = opened.and_then(|servable| self.ready(name, number, servable));
+            let mut unbatched = None;
             let (version, reason) = match opened {
-                Ok(servable) => (self.ready(name, number, servable), None),
+                Ok((loaded, reason)) => {
+                    unbatched = reason;
+                    (Version::of(loaded), None)
+                }
                 Err(reason) => {
                     let kept = before.versions.get(&number);
                     let version = Version {
@@ -279,6 +344,7 @@ impl Repository {
                 name,
                 version: number,
                 reason,
+                unbatched,
             });
         }
         // A newer version that can't be opened does not end the one that is served.
@@ -294,6 +360,16 @@ impl Repository {
 
     fn open(&self, path: &Path) -> Result<Arc<dyn Servable>, String> {
         self.loader.load(path)
+    }
+}
+
+impl Version {
+    /// Makes a version that is ready.
+    fn of(loaded: Loaded) -> Version {
+        Version {
+            loaded: Some(Arc::new(loaded)),
+            reason: String::new(),
+        }
     }
 }
 
@@ -326,12 +402,13 @@ impl From<Error> for Check {
             name: String::new(),
             version: 0,
             reason: Some(error.message().to_owned()),
+            unbatched: None,
         }
     }
 }
 
 /// Returns an error about a folder that can't be read. Paths are those of the command line.
 fn unreadable(path: &Path, reason: &std::io::Error) -> Error {
-    let message = format!("cannot read '{}': {reason}", path.display());
+    let message = format!("cannot read '{}': {}", path.display(), text_of(reason));
     Error::new(ErrorCode::NotFound, message)
 }

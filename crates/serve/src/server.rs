@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,11 +17,15 @@ use crate::admission::{Admission, Ticket};
 use crate::limits::Limits;
 use crate::refusal::Refusal;
 use crate::repository::Repository;
+use crate::security::Security;
+#[cfg(feature = "tls")]
+use crate::security::TlsFiles;
 
 mod connection;
 mod signals;
 mod threads;
 
+pub(crate) use connection::first;
 pub use signals::Ended;
 use threads::Threads;
 
@@ -31,6 +36,7 @@ pub(crate) struct Shared {
     pub repository: Repository,
     pub limits: Limits,
     pub admission: Arc<Admission>,
+    pub security: Security,
     /// Whether clients may load and unload models.
     pub allows_changes: bool,
     /// Whether the server is about to end.
@@ -55,7 +61,8 @@ impl Shared {
         !self.is_ending.load(Ordering::Relaxed) && self.repository.is_ready()
     }
 
-    fn is_draining(&self) -> bool {
+    /// Returns whether requests are refused.
+    pub fn is_draining(&self) -> bool {
         // Ordering: a flag, which orders no memory.
         self.is_draining.load(Ordering::Relaxed)
     }
@@ -78,6 +85,7 @@ pub struct ServerBuilder {
     host: HostContext,
     repository: Repository,
     limits: Limits,
+    security: Security,
     allows_changes: bool,
     n_threads: Option<usize>,
     listeners: Vec<TcpListener>,
@@ -149,6 +157,7 @@ impl Server {
             host: host.clone(),
             repository,
             limits: Limits::default(),
+            security: Security::default(),
             allows_changes: false,
             n_threads: None,
             listeners: Vec::new(),
@@ -188,12 +197,14 @@ impl Stopper {
     /// Says from now on that the server is not ready, and goes on to answer.
     pub fn refuse(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
+        self.shared.repository.tell_change();
     }
 
     /// Refuses requests from now on, and lets connections end after those that they have.
     pub fn drain(&self) {
         self.refuse();
         self.shared.is_draining.store(true, Ordering::Relaxed);
+        self.shared.repository.tell_change();
         self.phase.send_if_modified(|phase| {
             let is_new = *phase < Phase::Draining;
             *phase = (*phase).max(Phase::Draining);
@@ -204,7 +215,7 @@ impl Stopper {
 
 impl ServerBuilder {
     /// Listens at an address, such as `127.0.0.1:8000`; at a port that the system chooses if that is 0. All addresses
-    /// speak all protocols, HTTP/1.1 and HTTP/2 without TLS.
+    /// speak all protocols, HTTP/1.1 and HTTP/2.
     ///
     /// # Errors
     ///
@@ -220,6 +231,29 @@ impl ServerBuilder {
     pub fn limits(mut self, limits: Limits) -> ServerBuilder {
         self.limits = limits;
         self
+    }
+
+    /// Encrypts all connections by certificates of files, which are read again when they change: TLS 1.3.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` with the file that can't be read, or is none of its kind.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, files: &TlsFiles) -> Result<ServerBuilder, Error> {
+        self.security.set_tls(files)?;
+        Ok(self)
+    }
+
+    /// Asks for a token with each request, `Authorization: Bearer TOKEN`, but for those about the server's health. Lines of
+    /// the file are `TOKEN SCOPE..`, of the scopes `infer`, `metadata`, `repository` and `metrics`; it is read again when
+    /// it changes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the file can't be read, or with the line that is none.
+    pub fn tokens(mut self, file: &Path) -> Result<ServerBuilder, Error> {
+        self.security.set_tokens(file)?;
+        Ok(self)
     }
 
     /// Sets the name that the server tells clients. Default: `tfrt`.
@@ -254,6 +288,7 @@ impl ServerBuilder {
             repository: self.repository,
             limits: self.limits,
             admission: Arc::default(),
+            security: self.security,
             allows_changes: self.allows_changes,
             is_ending: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),

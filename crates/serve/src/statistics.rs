@@ -1,6 +1,8 @@
 //! [`Statistics`]: what happened to the requests of one version of a model, as counts and times.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A number of events, and the time that they took together.
@@ -14,8 +16,7 @@ impl Timed {
     fn add(&self, time: Duration) {
         // Ordering: statistics.
         self.count.fetch_add(1, Ordering::Relaxed);
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.ns.fetch_add(ns, Ordering::Relaxed);
+        self.ns.fetch_add(ns(time), Ordering::Relaxed);
     }
 
     /// Returns the number of events.
@@ -27,6 +28,11 @@ impl Timed {
     pub fn ns(&self) -> u64 {
         self.ns.load(Ordering::Relaxed)
     }
+}
+
+/// Returns a time in nanoseconds.
+pub(crate) fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The upper bounds of the classes of a histogram, in microseconds; one class more has what is above.
@@ -47,8 +53,7 @@ impl Histogram {
         let us = time.as_micros();
         let class = BOUNDS_US.partition_point(|bound| u128::from(*bound) < us);
         self.classes[class].fetch_add(1, Ordering::Relaxed);
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.ns.fetch_add(ns, Ordering::Relaxed);
+        self.ns.fetch_add(ns(time), Ordering::Relaxed);
     }
 
     /// Returns the counts by class, and the nanoseconds in all.
@@ -59,6 +64,17 @@ impl Histogram {
         }
         (counts, self.ns.load(Ordering::Relaxed))
     }
+}
+
+/// The batches of one number of rows: how many there were, and the times of them all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BatchTimes {
+    pub count: u64,
+    /// Joining the inputs of requests.
+    pub input: Duration,
+    pub infer: Duration,
+    /// Splitting the outputs.
+    pub output: Duration,
 }
 
 /// The counts of one version of a model, from when it was loaded.
@@ -80,6 +96,12 @@ pub(crate) struct Statistics {
     pub expired: AtomicU64,
     /// Rows of requests that succeeded: the first extents of their batches.
     pub n_rows: AtomicU64,
+    /// How long requests waited for the call to begin.
+    pub waits: Histogram,
+    /// Calls of batches that succeeded, by their rows, of which there are as many as a batch may have.
+    batches: Mutex<BTreeMap<usize, BatchTimes>>,
+    /// Batches whose call failed, so that each of their requests was called by itself.
+    pub n_split: AtomicU64,
     /// Calls of the model that succeeded.
     pub n_executions: AtomicU64,
     /// When the last request began, in milliseconds since 1970.
@@ -97,17 +119,43 @@ pub(crate) struct Times {
 
 impl Statistics {
     /// Counts a request that succeeded, of so many rows.
-    pub fn succeed(&self, times: Times, n_rows: usize, n_executions: u64) {
+    pub fn succeed(&self, times: Times, n_rows: usize) {
         let in_all = times.input + times.queue + times.infer + times.output;
         self.success.add(in_all);
         self.duration.add(in_all);
         self.queue.add(times.queue);
+        self.waits.add(times.queue);
         self.compute_input.add(times.input);
         self.compute_infer.add(times.infer);
         self.compute_output.add(times.output);
         self.n_rows.fetch_add(n_rows as u64, Ordering::Relaxed);
-        self.n_executions.fetch_add(n_executions, Ordering::Relaxed);
         self.touch();
+    }
+
+    /// Counts a call of the model that succeeded.
+    pub fn count_execution(&self) {
+        self.n_executions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a batch of so many rows, whose call succeeded, with the times of joining, of the call, and of splitting.
+    pub fn count_batch(&self, n_rows: usize, [input, infer, output]: [Duration; 3]) {
+        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = batches.entry(n_rows).or_default();
+        times.count += 1;
+        times.input += input;
+        times.infer += infer;
+        times.output += output;
+    }
+
+    /// Counts a batch that was given up, so that each of its requests is called by itself.
+    pub fn count_split(&self) {
+        self.n_split.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the batches by their rows.
+    pub fn batches(&self) -> BTreeMap<usize, BatchTimes> {
+        let batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        batches.clone()
     }
 
     /// Counts a request that failed after a time.

@@ -20,11 +20,14 @@ use crate::server::Shared;
 use crate::v2::{Counted, data};
 
 mod column;
-mod types;
+pub(crate) mod types;
 mod write;
 
 /// The only function of a model that is served.
-const SIGNATURE: &str = "serving_default";
+pub(crate) const SIGNATURE: &str = "serving_default";
+
+/// The kind of that function.
+pub(crate) const METHOD: &str = "tensorflow/serving/predict";
 
 #[derive(Deserialize)]
 struct Document<'b> {
@@ -68,7 +71,7 @@ pub(crate) async fn predict(
     })?;
     let mut times = inferred.times;
     times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows, 1);
+    model.statistics.succeed(times, inferred.n_rows);
     Ok(json_text(written.into()))
 }
 
@@ -81,13 +84,7 @@ fn inputs(
     let text = repaired.as_deref().unwrap_or(body);
     let document: Document<'_> = serde_json::from_slice(text)
         .map_err(|error| Refusal::invalid(format!("failed to parse the request JSON: {error}")))?;
-    let signature = document.signature_name.as_deref().unwrap_or(SIGNATURE);
-    if signature != SIGNATURE && !signature.is_empty() {
-        return Err(Refusal::invalid(format!(
-            "there is no signature '{}': the model has '{SIGNATURE}'",
-            signature.escape_debug()
-        )));
-    }
+    check_signature(document.signature_name.as_deref().unwrap_or_default())?;
     match (document.instances, document.inputs) {
         (Some(rows), None) => Ok((true, column::of_rows(description, rows.get())?)),
         (None, Some(columns)) => Ok((false, column::of_columns(description, columns.get())?)),
@@ -100,8 +97,23 @@ fn inputs(
     }
 }
 
-/// Describes the states of the versions of a model.
-pub(crate) fn status(shared: &Shared, name: &str, version: Option<u64>) -> Result<Value, Refusal> {
+/// Checks the function of a model that a request names, if it does.
+pub(crate) fn check_signature(name: &str) -> Result<(), Refusal> {
+    match name {
+        "" | SIGNATURE => Ok(()),
+        other => Err(Refusal::invalid(format!(
+            "there is no signature '{}': the model has '{SIGNATURE}'",
+            other.escape_debug()
+        ))),
+    }
+}
+
+/// Returns the versions of a model that are known, or the one of a number.
+pub(crate) fn versions(
+    shared: &Shared,
+    name: &str,
+    version: Option<u64>,
+) -> Result<Vec<IndexEntry>, Refusal> {
     let entries = shared.repository.index().into_iter();
     let own = entries.filter(|entry| entry.name == name);
     let own: Vec<IndexEntry> = own
@@ -112,9 +124,16 @@ pub(crate) fn status(shared: &Shared, name: &str, version: Option<u64>) -> Resul
             .map(|version| format!(" version {version}"))
             .unwrap_or_default();
         return Err(Refusal::not_found(format!(
-            "Could not find any versions of model '{name}'{version}"
+            "Could not find any versions of model '{}'{version}",
+            name.escape_debug()
         )));
     }
+    Ok(own)
+}
+
+/// Describes the states of the versions of a model.
+pub(crate) fn status(shared: &Shared, name: &str, version: Option<u64>) -> Result<Value, Refusal> {
+    let own = versions(shared, name, version)?;
     let line = |entry: &IndexEntry| {
         let (state, code) = match (entry.is_ready, entry.reason.is_empty()) {
             (true, _) => ("AVAILABLE", "OK"),
@@ -158,7 +177,7 @@ pub(crate) fn metadata(model: &Loaded) -> Value {
     let signature = json!({
         "inputs": tensors(&description.inputs),
         "outputs": tensors(&description.outputs),
-        "method_name": "tensorflow/serving/predict",
+        "method_name": METHOD,
     });
     json!({
         "model_spec": {"name": &*model.name, "signature_name": "", "version": model.version.to_string()},

@@ -69,7 +69,7 @@ pub(crate) async fn infer(
     })?;
     let mut times = inferred.times;
     times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows, 1);
+    model.statistics.succeed(times, inferred.n_rows);
     let mut response = Response::new(Payload::from(written.parts));
     let kind = match written.json_length {
         None => "application/json",

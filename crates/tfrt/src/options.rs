@@ -40,7 +40,7 @@ pub use plugin::{
     PluginOptions, UsedPlugins,
 };
 #[cfg(feature = "serve")]
-pub use serve::ServeOptions;
+pub use serve::{ServeOptions, ServeSecurityOptions};
 
 const EXIT_STATUS: &str = "\
 Exit status:

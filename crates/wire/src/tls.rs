@@ -1,4 +1,5 @@
-//! [`Tls`]: certificates by which tasks prove who they are, and by which connections are encrypted.
+//! [`Tls`]: certificates by which tasks prove who they are, and by which connections are encrypted; [`server_config`] is
+//! for servers of others.
 //!
 //! Both ends show a certificate that the authority of the cluster has signed. Its only URI that begins with `spiffe://`
 //! names the task: `spiffe://DOMAIN/job/worker/task/1` is `/job:worker/task:1`; all tasks have one domain. A name of an
@@ -26,6 +27,10 @@ use rustls::{
 };
 use tfrt_async::Error;
 use webpki::{EndEntityCert, KeyUsage, OwnedCertRevocationList, RevocationOptionsBuilder};
+
+mod server;
+
+pub use server::{ServerPem, server_config};
 
 /// The protocol that runs inside TLS, so that no other server of the cluster's authority is taken for a task.
 const PROTOCOL: &[u8] = b"tfrt-wire/1";

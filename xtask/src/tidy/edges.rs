@@ -21,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("gpu", &["corert", "host", "ops", "tensor"]),
     ("wire", &["async"]),
     ("dist", &["async", "host", "tensor", "corert", "wire"]),
-    ("serve", &["async", "host", "tensor"]),
+    ("serve", &["async", "host", "tensor", "wire"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),

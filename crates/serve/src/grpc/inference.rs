@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use hyper::body::Incoming;
 use hyper::{Request, Response};
+use prost::Message;
 use tonic::Status;
 
+use super::arriving::Arriving;
 use super::messages::{
-    ChangeRequest, Duration, Empty, IndexEntry, IndexRequest, IndexResponse, InferRequest,
-    InferResponse, InferStatistics, InputConfig, Live, ModelConfig, ModelConfigResponse,
-    ModelMetadata, ModelName, ModelStatistics, OutputConfig, ServerMetadata, StatisticsResponse,
-    TensorMetadata,
+    BatchStatistics, ChangeRequest, Duration, DynamicBatching, Empty, IndexEntry, IndexRequest,
+    IndexResponse, InferRequest, InferResponse, InferStatistics, InputConfig, Live, ModelConfig,
+    ModelConfigResponse, ModelMetadata, ModelName, ModelStatistics, OutputConfig, ServerMetadata,
+    StatisticsResponse, TensorMetadata,
 };
 use super::{Call, convert, stream, streaming, unary, unknown};
 use crate::datatype::{self, shown};
@@ -20,14 +21,14 @@ use crate::inference::{self, Surroundings};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::servable::TensorInfo;
-use crate::statistics::Timed;
+use crate::statistics::{BatchTimes, Timed, ns};
 use crate::v2::{Counted, metadata, repository};
 
 /// Answers a call of a method.
 pub(super) async fn answer(
     call: Call,
     method: &str,
-    request: Request<Incoming>,
+    request: Request<Arriving>,
 ) -> Result<Response<tonic::body::Body>, Status> {
     match method {
         "ModelInfer" => unary(&call, request, infer).await,
@@ -64,12 +65,11 @@ fn find(call: &Call, name: &str, version: &str) -> Result<Arc<Loaded>, Refusal> 
 pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<InferResponse, Refusal> {
     let model = find(&call, &request.model_name, &request.model_version)?;
     let counted = Counted::new(&model, call.began);
-    let n_bytes = request
-        .raw_input_contents
-        .iter()
-        .map(|bytes| bytes.len())
-        .sum();
-    let _ticket = call.shared.admit(n_bytes)?;
+    // One of a stream is admitted by itself.
+    let _ticket = match &call.ticket {
+        Some(_) => None,
+        None => Some(call.shared.admit(request.encoded_len())?),
+    };
     let asked = convert::timeout(&request)?;
     let timeout = call.timeout.into_iter().chain(asked).min();
     let wanted = convert::wanted(&model, &request)?;
@@ -89,7 +89,7 @@ pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<Infer
     })?;
     let mut times = inferred.times;
     times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows, 1);
+    model.statistics.succeed(times, inferred.n_rows);
     Ok(response)
 }
 
@@ -142,17 +142,23 @@ async fn model_config(call: Call, request: ModelName) -> Result<ModelConfigRespo
     let input = |info: &TensorInfo| InputConfig {
         name: info.name.clone(),
         data_type: datatype::number_of(info.dtype),
-        dims: info.shape(),
+        dims: metadata::config_dims(&model, info),
     };
     let output = |info: &TensorInfo| OutputConfig {
         name: info.name.clone(),
         data_type: datatype::number_of(info.dtype),
-        dims: info.shape(),
+        dims: metadata::config_dims(&model, info),
     };
+    let batching = model.batching();
     let config = ModelConfig {
         name: model.name.to_string(),
         platform: description.platform.clone(),
-        max_batch_size: 0,
+        max_batch_size: batching.map_or(0, |batching| {
+            i32::try_from(batching.max_rows).unwrap_or(i32::MAX)
+        }),
+        dynamic_batching: batching.map(|batching| DynamicBatching {
+            max_queue_delay_microseconds: metadata::delay_us(batching),
+        }),
         input: description.inputs.iter().map(input).collect(),
         output: description.outputs.iter().map(output).collect(),
         backend: "tfrt".to_owned(),
@@ -170,6 +176,18 @@ async fn model_statistics(call: Call, request: ModelName) -> Result<StatisticsRe
         let (count, ns) = (timed.count(), timed.ns());
         Some(Duration { count, ns })
     };
+    let batch = |(n_rows, times): (usize, BatchTimes)| {
+        let duration = |time| {
+            let (count, ns) = (times.count, ns(time));
+            Some(Duration { count, ns })
+        };
+        BatchStatistics {
+            batch_size: n_rows as u64,
+            compute_input: duration(times.input),
+            compute_infer: duration(times.infer),
+            compute_output: duration(times.output),
+        }
+    };
     let one = |model: &Arc<Loaded>| {
         let own = &model.statistics;
         ModelStatistics {
@@ -186,6 +204,7 @@ async fn model_statistics(call: Call, request: ModelName) -> Result<StatisticsRe
                 compute_infer: times(&own.compute_infer),
                 compute_output: times(&own.compute_output),
             }),
+            batch_stats: own.batches().into_iter().map(batch).collect(),
         }
     };
     let model_stats = models.iter().map(one).collect();

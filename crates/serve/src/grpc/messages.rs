@@ -74,8 +74,16 @@ pub(super) struct ModelConfig {
     pub input: Vec<InputConfig>,
     #[prost(message, repeated, tag = "6")]
     pub output: Vec<OutputConfig>,
+    #[prost(message, optional, tag = "11")]
+    pub dynamic_batching: Option<DynamicBatching>,
     #[prost(string, tag = "17")]
     pub backend: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct DynamicBatching {
+    #[prost(uint64, tag = "2")]
+    pub max_queue_delay_microseconds: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -226,6 +234,21 @@ pub(super) struct ModelStatistics {
     pub execution_count: u64,
     #[prost(message, optional, tag = "6")]
     pub inference_stats: Option<InferStatistics>,
+    #[prost(message, repeated, tag = "7")]
+    pub batch_stats: Vec<BatchStatistics>,
+}
+
+/// The batches of one number of rows.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct BatchStatistics {
+    #[prost(uint64, tag = "1")]
+    pub batch_size: u64,
+    #[prost(message, optional, tag = "2")]
+    pub compute_input: Option<Duration>,
+    #[prost(message, optional, tag = "3")]
+    pub compute_infer: Option<Duration>,
+    #[prost(message, optional, tag = "4")]
+    pub compute_output: Option<Duration>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -305,4 +328,5 @@ pub(super) enum Health {
     Unknown = 0,
     Serving = 1,
     NotServing = 2,
+    ServiceUnknown = 3,
 }

@@ -1,4 +1,5 @@
-//! `ModelStreamInfer`: requests one behind the other on one stream, each answered in its turn.
+//! [`Answers`]: a stream of messages that a task makes; `ModelStreamInfer`, requests one behind the other on one stream,
+//! each answered in its turn.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,16 +17,26 @@ use super::{Call, inference};
 const WAITING: usize = 4;
 
 /// The answers of a stream. Dropping it, as when the client is gone, ends what makes them.
-pub(super) struct Answers {
-    answers: mpsc::Receiver<Result<StreamInferResponse, Status>>,
+pub(super) struct Answers<R> {
+    answers: mpsc::Receiver<Result<R, Status>>,
     work: JoinHandle<()>,
 }
 
+impl<R: Send + 'static> Answers<R> {
+    /// Starts a task that makes answers, of which so many wait to be sent at most.
+    pub fn of<F: Future<Output = ()> + Send + 'static>(
+        n_waiting: usize,
+        work: impl FnOnce(mpsc::Sender<Result<R, Status>>) -> F,
+    ) -> Answers<R> {
+        let (sender, answers) = mpsc::channel(n_waiting);
+        let work = tokio::spawn(work(sender));
+        Answers { answers, work }
+    }
+}
+
 /// Answers the requests of a stream. One that fails is answered by its error, and the stream goes on.
-pub(super) fn infer(call: Call, requests: Streaming<InferRequest>) -> Answers {
-    let (sender, answers) = mpsc::channel(WAITING);
-    let work = tokio::spawn(answer(call, requests, sender));
-    Answers { answers, work }
+pub(super) fn infer(call: Call, requests: Streaming<InferRequest>) -> Answers<StreamInferResponse> {
+    Answers::of(WAITING, |sender| answer(call, requests, sender))
 }
 
 async fn answer(
@@ -59,15 +70,15 @@ async fn answer(
     }
 }
 
-impl Stream for Answers {
-    type Item = Result<StreamInferResponse, Status>;
+impl<R> Stream for Answers<R> {
+    type Item = Result<R, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.answers.poll_recv(context)
     }
 }
 
-impl Drop for Answers {
+impl<R> Drop for Answers<R> {
     fn drop(&mut self) {
         self.work.abort();
     }

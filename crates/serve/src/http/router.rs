@@ -4,10 +4,13 @@ use hyper::{Method, StatusCode};
 use tfrt_host::ErrorCode;
 
 use crate::refusal::Refusal;
+use crate::security::Scope;
 
 /// An endpoint, with what its path says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route<'p> {
+    /// The page for people.
+    Page,
     Live,
     Ready,
     Server,
@@ -27,6 +30,30 @@ pub(super) enum Route<'p> {
         version: Option<u64>,
         ask: V1Ask,
     },
+}
+
+impl Route<'_> {
+    /// Returns the scope that a token must have for the endpoint; `None` for one that is open to all.
+    pub fn scope(&self) -> Option<Scope> {
+        match self {
+            Route::Page | Route::Live | Route::Ready => None,
+            Route::Metrics => Some(Scope::Metrics),
+            Route::Load(_) | Route::Unload(_) => Some(Scope::Repository),
+            Route::Model {
+                ask: ModelAsk::Infer,
+                ..
+            }
+            | Route::V1 {
+                ask: V1Ask::Predict | V1Ask::Examples,
+                ..
+            } => Some(Scope::Infer),
+            Route::Server
+            | Route::AllStatistics
+            | Route::Index
+            | Route::Model { .. }
+            | Route::V1 { .. } => Some(Scope::Metadata),
+        }
+    }
 }
 
 /// The part of an endpoint's path behind the model.
@@ -59,6 +86,7 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
         || Refusal::not_found(format!("Not Found: there is no '{}'", path.escape_debug()));
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
     let route = match parts.next() {
+        _ if path == "/" => Route::Page,
         Some("v1") => v1(parts).ok_or_else(unknown)?,
         Some("v2") => v2(parts).ok_or_else(unknown)?,
         Some("metrics") if matches!(parts.next(), None | Some("")) => Route::Metrics,
@@ -164,6 +192,7 @@ mod tests {
     fn paths_of_endpoints_are_found() {
         let model = |name, version, ask| Route::Model { name, version, ask };
         for (path, expected) in [
+            ("/", Route::Page),
             ("/v2", Route::Server),
             ("/v2/", Route::Server),
             ("/v2/health/live", Route::Live),
@@ -219,7 +248,7 @@ mod tests {
     fn other_paths_are_not_found() {
         for path in [
             "",
-            "/",
+            "//",
             "/v3",
             "/v1/models",
             "/v1/models/m/versions/x:predict",

@@ -18,8 +18,32 @@ use tokio::sync::watch;
 use super::{Phase, Shared};
 use crate::http::{Exchange, answer};
 
-/// Serves a connection to its end.
+/// Serves a connection to its end, encrypted if the server has certificates.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::Receiver<Phase>) {
+    let socket = Arc::new(stream);
+    let plain = Socket {
+        stream: socket.clone(),
+    };
+    #[cfg(feature = "tls")]
+    if let Some(config) = shared.security.tls() {
+        let agreed = tokio_rustls::TlsAcceptor::from(config).accept(plain);
+        let agreed = tokio::time::timeout(shared.limits.handshake_time, agreed).await;
+        // Whoever can't agree has heard why, as far as TLS has words for it.
+        if let Ok(Ok(encrypted)) = agreed {
+            speak(encrypted, socket, shared, phase).await;
+        }
+        return;
+    }
+    speak(plain, socket, shared, phase).await;
+}
+
+/// Speaks HTTP on a connection, to its end. `socket` is what the connection lies on.
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    socket: Arc<TcpStream>,
+    shared: Arc<Shared>,
+    phase: watch::Receiver<Phase>,
+) {
     let limits = &shared.limits;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -36,7 +60,6 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         .initial_connection_window_size(4 << 20)
         .keep_alive_interval(limits.idle_time)
         .keep_alive_timeout(limits.idle_time);
-    let socket = Arc::new(stream);
     let was_heard = AtomicBool::new(false);
     let service = service_fn(|request| {
         // Ordering: a flag, which orders no memory.
@@ -48,10 +71,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         };
         answer(exchange, request)
     });
-    let io = TokioIo::new(Socket {
-        stream: socket.clone(),
-    });
-    let mut connection = pin!(builder.serve_connection(io, service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let drains = async {
         let mut phase = phase;
         let _ = phase.wait_for(|phase| *phase > Phase::Serving).await;
@@ -75,7 +95,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
 }
 
 /// Waits for the first of two: returns the output of `work`, or `None` if `end` has come before.
-pub(super) async fn first<T>(
+pub(crate) async fn first<T>(
     end: impl Future<Output = ()>,
     work: impl Future<Output = T>,
 ) -> Option<T> {

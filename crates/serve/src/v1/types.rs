@@ -28,9 +28,25 @@ const TYPES: [(&str, i32, DType); 21] = [
 ];
 
 /// Returns TensorFlow's name of a type.
-pub(super) fn name_of(dtype: DType) -> &'static str {
+pub(crate) fn name_of(dtype: DType) -> &'static str {
     let mut types = TYPES.iter();
     types
         .find(|(_, _, own)| *own == dtype)
         .map_or("DT_INVALID", |(name, ..)| name)
+}
+
+/// Returns TensorFlow's number of a type: 0 if it has none.
+pub(crate) fn number_of(dtype: DType) -> i32 {
+    let mut types = TYPES.iter();
+    types
+        .find(|(_, _, own)| *own == dtype)
+        .map_or(0, |(_, number, _)| *number)
+}
+
+/// Returns the type of a number of TensorFlow's.
+pub(crate) fn of_number(number: i32) -> Option<DType> {
+    let mut types = TYPES.iter();
+    types
+        .find(|(_, own, _)| *own == number)
+        .map(|(.., dtype)| *dtype)
 }

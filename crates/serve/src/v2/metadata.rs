@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::batch::Batching;
 use crate::datatype::shown;
 use crate::model::Loaded;
 use crate::servable::TensorInfo;
@@ -61,10 +62,19 @@ struct Config<'m> {
     name: &'m str,
     platform: &'m str,
     backend: &'static str,
-    max_batch_size: u32,
+    max_batch_size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dynamic_batching: Option<DynamicBatching>,
     version_policy: VersionPolicyDocument,
     input: Vec<TensorConfig<'m>>,
     output: Vec<TensorConfig<'m>>,
+}
+
+/// How requests are joined, by the names that Triton has for it.
+#[derive(Serialize)]
+struct DynamicBatching {
+    preferred_batch_size: [u32; 0],
+    max_queue_delay_microseconds: u64,
 }
 
 #[derive(Serialize)]
@@ -85,11 +95,11 @@ struct TensorConfig<'m> {
 }
 
 impl<'m> TensorConfig<'m> {
-    fn of(info: &'m TensorInfo) -> TensorConfig<'m> {
+    fn of(model: &Loaded, info: &'m TensorInfo) -> TensorConfig<'m> {
         TensorConfig {
             name: &info.name,
             data_type: config_type(info),
-            dims: info.shape(),
+            dims: config_dims(model, info),
         }
     }
 }
@@ -123,20 +133,41 @@ pub(crate) fn config_type(info: &TensorInfo) -> String {
     }
 }
 
-/// Describes a model as a configuration does. Batches stand in the shapes themselves, so that `max_batch_size` is 0.
+/// Returns the extents that configurations have: without that of batches, where requests are joined.
+pub(crate) fn config_dims(model: &Loaded, info: &TensorInfo) -> Vec<i64> {
+    let mut shape = info.shape();
+    if model.batcher.is_some() {
+        shape.remove(0);
+    }
+    shape
+}
+
+/// Returns the time that a request waits for others, in the unit of configurations.
+pub(crate) fn delay_us(batching: &Batching) -> u64 {
+    u64::try_from(batching.max_delay.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Describes a model as a configuration does. Where requests are not joined, batches stand in the shapes themselves, so
+/// that `max_batch_size` is 0.
 pub(crate) fn config(model: &Loaded) -> impl Serialize {
     let description = model.description();
+    let batching = model.batching();
+    let tensor = |info| TensorConfig::of(model, info);
     Config {
         name: &model.name,
         platform: &description.platform,
         backend: "tfrt",
-        max_batch_size: 0,
+        max_batch_size: batching.map_or(0, |batching| batching.max_rows),
+        dynamic_batching: batching.map(|batching| DynamicBatching {
+            preferred_batch_size: [],
+            max_queue_delay_microseconds: delay_us(batching),
+        }),
         version_policy: VersionPolicyDocument {
             specific: Specific {
                 versions: vec![model.version],
             },
         },
-        input: description.inputs.iter().map(TensorConfig::of).collect(),
-        output: description.outputs.iter().map(TensorConfig::of).collect(),
+        input: description.inputs.iter().map(tensor).collect(),
+        output: description.outputs.iter().map(tensor).collect(),
     }
 }

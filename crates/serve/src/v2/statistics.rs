@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use crate::model::Loaded;
-use crate::statistics::Timed;
+use crate::statistics::{BatchTimes, Timed, ns};
 
 #[derive(Serialize)]
 struct Document {
@@ -21,7 +21,7 @@ struct ModelDocument {
     inference_count: u64,
     execution_count: u64,
     inference_stats: Inference,
-    batch_stats: [(); 0],
+    batch_stats: Vec<Batch>,
     memory_usage: [(); 0],
 }
 
@@ -37,6 +37,15 @@ struct Inference {
     cache_miss: Count,
 }
 
+/// The batches of one number of rows.
+#[derive(Serialize)]
+struct Batch {
+    batch_size: usize,
+    compute_input: Count,
+    compute_infer: Count,
+    compute_output: Count,
+}
+
 #[derive(Default, Serialize)]
 struct Count {
     count: u64,
@@ -48,6 +57,21 @@ impl From<&Timed> for Count {
         Count {
             count: timed.count(),
             ns: timed.ns(),
+        }
+    }
+}
+
+impl Batch {
+    fn of((batch_size, times): (usize, BatchTimes)) -> Batch {
+        let count = |time| Count {
+            count: times.count,
+            ns: ns(time),
+        };
+        Batch {
+            batch_size,
+            compute_input: count(times.input),
+            compute_infer: count(times.infer),
+            compute_output: count(times.output),
         }
     }
 }
@@ -72,7 +96,7 @@ pub(crate) fn of_models(models: &[Arc<Loaded>]) -> impl Serialize + use<> {
                 cache_hit: Count::default(),
                 cache_miss: Count::default(),
             },
-            batch_stats: [],
+            batch_stats: statistics.batches().into_iter().map(Batch::of).collect(),
             memory_usage: [],
         }
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::datatype::{self, shown};
 use crate::refusal::Refusal;
-use crate::servable::Description;
+use crate::servable::{Description, TensorInfo};
 
 /// Checks the name and the type of an input, by its name in the protocol.
 ///
@@ -38,19 +38,7 @@ pub(crate) fn check_dtype(
     name: &str,
     dtype: DType,
 ) -> Result<(), Refusal> {
-    let Some(input) = description.input(name) else {
-        let known: Vec<String> = description
-            .inputs
-            .iter()
-            .take(20)
-            .map(|input| format!("'{}'", input.name))
-            .collect();
-        return Err(Refusal::invalid(format!(
-            "unexpected input '{}': the model takes {}",
-            name.escape_debug(),
-            known.join(", ")
-        )));
-    };
+    let input = find_input(description, name)?;
     match input.dtype == dtype {
         true => Ok(()),
         false => Err(Refusal::invalid(format!(
@@ -59,6 +47,26 @@ pub(crate) fn check_dtype(
             shown(dtype)
         ))),
     }
+}
+
+/// Finds the input of a name.
+pub(crate) fn find_input<'d>(
+    description: &'d Description,
+    name: &str,
+) -> Result<&'d TensorInfo, Refusal> {
+    description.input(name).ok_or_else(|| {
+        let known: Vec<String> = description
+            .inputs
+            .iter()
+            .take(20)
+            .map(|input| format!("'{}'", input.name))
+            .collect();
+        Refusal::invalid(format!(
+            "unexpected input '{}': the model takes {}",
+            name.escape_debug(),
+            known.join(", ")
+        ))
+    })
 }
 
 /// Checks extents, and returns them with the number of elements.

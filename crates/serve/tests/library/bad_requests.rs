@@ -149,7 +149,7 @@ fn addresses_of_nothing_are_not_found() {
     let server = double();
     let mut client = Client::new(&server);
     for (path, status) in [
-        ("/", 404),
+        ("//", 404),
         ("/v2/models/nope", 404),
         ("/v2/models/double/versions/2", 404),
         ("/v2/models/%64ouble", 404),

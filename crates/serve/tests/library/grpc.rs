@@ -6,9 +6,9 @@ use hyper::Request;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
-use tfrt_serve::{Limits, Server};
+use tfrt_serve::{Limits, Server, Source, VersionPolicy};
 
-use crate::support::{Control, double, floats, start};
+use crate::support::{Control, Folder, ROWS, double, floats, post, repository, serve, start};
 
 #[derive(Clone, PartialEq, Message)]
 struct Infer {
@@ -69,26 +69,26 @@ struct Streamed {
 }
 
 /// The end of a call: status, message, and the messages before it.
-struct Ended {
-    code: u32,
-    message: String,
-    messages: Vec<Bytes>,
+pub struct Ended {
+    pub code: u32,
+    pub message: String,
+    pub messages: Vec<Bytes>,
 }
 
 impl Ended {
-    fn only<M: Message + Default>(&self) -> M {
+    pub fn only<M: Message + Default>(&self) -> M {
         assert_eq!((self.code, self.messages.len()), (0, 1), "{}", self.message);
         M::decode(self.messages[0].clone()).unwrap()
     }
 }
 
 /// A connection on a runtime of its own.
-struct Client {
+pub struct Client {
     runtime: tokio::runtime::Runtime,
     sender: SendRequest<Full<Bytes>>,
 }
 
-fn framed(message: &impl Message) -> BytesMut {
+pub fn framed(message: &impl Message) -> BytesMut {
     let mut bytes = BytesMut::new();
     bytes.put_u8(0);
     bytes.put_u32(u32::try_from(message.encoded_len()).unwrap());
@@ -97,7 +97,7 @@ fn framed(message: &impl Message) -> BytesMut {
 }
 
 impl Client {
-    fn new(server: &Server) -> Client {
+    pub fn new(server: &Server) -> Client {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -125,7 +125,7 @@ impl Client {
         request.body(Full::new(body.freeze())).unwrap()
     }
 
-    fn call(&mut self, method: &str, body: BytesMut, timeout: Option<&str>) -> Ended {
+    pub fn call(&mut self, method: &str, body: BytesMut, timeout: Option<&str>) -> Ended {
         let request = Client::request(method, body, timeout);
         let answered = self.sender.send_request(request);
         self.runtime.block_on(async {
@@ -148,7 +148,10 @@ impl Client {
             }
             Ended {
                 code: text("grpc-status").parse().unwrap(),
-                message: text("grpc-message").to_owned(),
+                message: text("grpc-message")
+                    .replace("%20", " ")
+                    .replace("%60", "`")
+                    .replace("%27", "'"),
                 messages,
             }
         })
@@ -306,11 +309,7 @@ fn mistakes_have_a_code_and_a_message() {
         let mut request = rows("double");
         spoil(&mut request);
         let ended = client.kserve("ModelInfer", &request);
-        let told = ended
-            .message
-            .replace("%20", " ")
-            .replace("%60", "`")
-            .replace("%27", "'");
+        let told = ended.message;
         assert_eq!(ended.code, code, "{told}");
         assert!(told.starts_with(message), "{told}");
     }
@@ -390,4 +389,63 @@ fn deadline_and_a_client_that_goes_end_a_call() {
     control.wait_for_call();
     waiting.abort();
     assert_eq!(control.wait_for_cancellation(), "the client has gone");
+}
+
+#[test]
+fn health_is_told_when_it_changes_until_the_server_ends() {
+    let folder = Folder::new("watch");
+    folder.write("three.number", "3");
+    let source = vec![Source::Folder(folder.0.clone())];
+    let repository = repository(source, VersionPolicy::default());
+    repository.load_all().unwrap();
+    let server = serve(repository, Limits::default());
+    let mut client = Client::new(&server);
+    let named = Named {
+        name: "three".to_owned(),
+        ..Named::default()
+    };
+    let method = "grpc.health.v1.Health/Watch";
+    let watching = client
+        .sender
+        .send_request(Client::request(method, framed(&named), None));
+    let mut body = client.runtime.block_on(watching).unwrap().into_body();
+    let mut next = |client: &Client| {
+        let frame = client.runtime.block_on(body.frame()).unwrap().unwrap();
+        frame.into_data().ok().map(|bytes| bytes.to_vec())
+    };
+    let state = |number: u8| Some(vec![0, 0, 0, 0, 2, 8, number]);
+    assert_eq!(next(&client), state(1));
+    let mut other = crate::support::Client::new(&server);
+    other.post("/v2/repository/models/three/unload", "");
+    assert_eq!(next(&client), state(3));
+    other.post("/v2/repository/models/three/load", "");
+    assert_eq!(next(&client), state(1));
+    server.stopper().refuse();
+    assert_eq!(next(&client), state(2));
+    server.stopper().drain();
+    assert_eq!(next(&client), None, "the trailers come");
+}
+
+#[test]
+fn bytes_over_the_capacity_are_refused_as_they_come() {
+    let control = Control::new();
+    let limits = Limits {
+        max_in_flight_bytes: 10_000,
+        ..Limits::default()
+    };
+    let server = start(vec![("slow", control.model.clone())], limits);
+    let mut busy = crate::support::Client::new(&server);
+    busy.send(post("/v2/models/slow/infer", "", ROWS));
+    control.wait_for_call();
+    let mut large = rows("slow");
+    large.id = "x".repeat(20_000);
+    let ended = Client::new(&server).kserve("ModelInfer", &large);
+    assert_eq!(ended.code, 14, "{}", ended.message);
+    assert!(
+        ended.message.contains("limit of 10000 bytes"),
+        "{}",
+        ended.message
+    );
+    control.finish();
+    assert_eq!(busy.answer().status, 200);
 }

@@ -270,3 +270,17 @@ fn requests_are_counted() {
         );
     }
 }
+
+#[test]
+fn page_for_people_needs_nothing_from_elsewhere() {
+    let server = double();
+    let answer = Client::new(&server).get("/");
+    assert_eq!(answer.status, 200);
+    let kind = answer.header("content-type");
+    assert_eq!(kind, Some("text/html; charset=utf-8"));
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    for outside in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!answer.text().contains(outside), "{outside}");
+    }
+}

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AnyPromise, CancellationHook, Error, HostContext, RequestContext};
 use tfrt_serve::{
-    Description, Dim, Limits, Loader, Place, Repository, Servable, Server, Source, TensorInfo,
-    VersionPolicy,
+    Batching, Description, Dim, Limits, Loader, Place, Repository, Servable, Server, ServerBuilder,
+    Source, TensorInfo, VersionPolicy,
 };
 use tfrt_tensor::{DType, Tensor};
 
@@ -240,11 +240,22 @@ pub fn start(models: Vec<(&str, Arc<dyn Servable>)>, limits: Limits) -> Server {
     serve(repository, limits)
 }
 
+/// Starts a server of one model, whose requests are joined.
+pub fn batched(name: &str, model: Arc<dyn Servable>, batching: Batching) -> Server {
+    let repository = repository(Vec::new(), VersionPolicy::default());
+    let repository = repository.batching(None, batching);
+    repository.add(name, model).unwrap();
+    serve(repository, Limits::default())
+}
+
+/// Begins a server that lets clients change its models.
+pub fn builder(repository: Repository) -> ServerBuilder {
+    let builder = Server::builder(&host(), repository);
+    builder.allow_changes(true).threads(2)
+}
+
 pub fn serve(repository: Repository, limits: Limits) -> Server {
-    let builder = Server::builder(&host(), repository)
-        .limits(limits)
-        .allow_changes(true)
-        .threads(2);
+    let builder = builder(repository).limits(limits);
     builder.listen("127.0.0.1:0").unwrap().start().unwrap()
 }
 

@@ -4,13 +4,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Instant;
 
-use tfrt::Runtime;
-use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, Source};
+use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, ServerBuilder, Source};
+use tfrt::{Runtime, error_message};
 
 use super::print_line;
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
-use crate::options::ServeOptions;
+use crate::options::{ServeOptions, ServeSecurityOptions};
 
 /// The addresses that clients of the protocol try by themselves: the first for HTTP, the second for gRPC.
 const ADDRESSES: [&str; 2] = ["127.0.0.1:8000", "127.0.0.1:8001"];
@@ -56,7 +56,9 @@ pub fn serve(options: &ServeOptions, console: &Console) -> Result<ExitStatus, Fa
     tell_ready(&server, options, began, console)?;
     let limits = &options.limits;
     let ended = server.serve(limits.drain_delay, limits.drain_timeout);
-    match ended.map_err(|reason| failed(&format!("cannot hear signals: {reason}")))? {
+    match ended
+        .map_err(|reason| failed(&format!("cannot hear signals: {}", error_message(&reason))))?
+    {
         Ended::Drained => Ok(ExitStatus::Fine),
         Ended::CutOff => Ok(ExitStatus::Cancelled),
         Ended::Twice => super::output::end_process(ExitStatus::Interrupted as i32),
@@ -78,9 +80,11 @@ fn addresses(options: &ServeOptions) -> Result<Vec<String>, Failure> {
                 address.escape_debug()
             ))
         })?;
-        if !options.insecure && resolved.any(|found: SocketAddr| !found.ip().is_loopback()) {
+        let is_encrypted = options.security.tls_cert.is_some();
+        let is_safe = is_encrypted || options.insecure;
+        if !is_safe && resolved.any(|found: SocketAddr| !found.ip().is_loopback()) {
             return Err(Failure::Usage(format!(
-                "'{address}' can be reached from other machines, and nothing is encrypted: `--insecure` allows it"
+                "'{address}' can be reached from other machines, and nothing is encrypted: `--tls-cert` and `--tls-key` encrypt, `--insecure` allows it as it is"
             )));
         }
     }
@@ -104,7 +108,11 @@ fn repository(options: &ServeOptions, runtime: &Runtime) -> Result<Repository, F
         return Err(Failure::Usage(message.to_owned()));
     }
     let loader = ModelLoader::new(runtime).options(options.dims.open_options(true));
-    Ok(Repository::new(Arc::new(loader), sources, options.versions))
+    let mut repository = Repository::new(Arc::new(loader), sources, options.versions);
+    for (name, batching) in &options.batches {
+        repository = repository.batching(name.as_deref(), *batching);
+    }
+    Ok(repository)
 }
 
 fn start(
@@ -119,14 +127,47 @@ fn start(
     if let Some(n_threads) = options.io_threads {
         builder = builder.threads(n_threads);
     }
+    builder = secured(builder, &options.security).map_err(rejected)?;
     for address in addresses {
         let listening = builder.listen(address);
-        builder = listening
-            .map_err(|reason| failed(&format!("cannot listen at '{address}': {reason}")))?;
+        builder = listening.map_err(|reason| {
+            failed(&format!(
+                "cannot listen at '{address}': {}",
+                error_message(&reason)
+            ))
+        })?;
     }
-    builder
-        .start()
-        .map_err(|reason| failed(&format!("cannot start the server: {reason}")))
+    builder.start().map_err(|reason| {
+        failed(&format!(
+            "cannot start the server: {}",
+            error_message(&reason)
+        ))
+    })
+}
+
+/// Sets the certificates and tokens of a server.
+fn secured(
+    mut builder: ServerBuilder,
+    options: &ServeSecurityOptions,
+) -> Result<ServerBuilder, tfrt::Error> {
+    if let Some(file) = &options.token_file {
+        builder = builder.tokens(file)?;
+    }
+    match (&options.tls_cert, &options.tls_key) {
+        #[cfg(feature = "tls")]
+        (Some(cert), Some(key)) => builder.tls(&tfrt::serve::TlsFiles {
+            cert: cert.clone(),
+            key: key.clone(),
+            client_ca: options.client_ca.clone(),
+            revoked: options.client_revoked.clone(),
+        }),
+        #[cfg(not(feature = "tls"))]
+        (Some(_), Some(_)) => Err(tfrt::Error::new(
+            tfrt::ErrorCode::Unimplemented,
+            "`--tls-cert`: this build has no TLS (cargo feature `tls`)",
+        )),
+        _ => Ok(builder),
+    }
 }
 
 /// Says where the server listens, and what it serves.
@@ -153,22 +194,28 @@ fn tell_ready(
         "schema": "tfrt.serving/1", "addresses": addresses, "models": names, "ready_ms": ms
     });
     console.document(&document, || {
-        let (names, addresses) = (names.join(", "), addresses.join(" and http://"));
-        format!("note: serving {names} at http://{addresses}, ready after {ms:.0} ms\n")
+        let scheme = match options.security.tls_cert {
+            None => "http://",
+            Some(_) => "https://",
+        };
+        let (names, addresses) = (names.join(", "), addresses.join(&format!(" and {scheme}")));
+        format!("note: serving {names} at {scheme}{addresses}, ready after {ms:.0} ms\n")
     });
     Ok(())
 }
 
-/// Writes `classifier 1: ready`, or the reason why not.
+/// Writes `classifier 1: ready`, or the reason why not, or why not in batches.
 fn line(verdict: &Check) -> String {
     let Check {
         name,
         version,
         reason,
+        unbatched,
     } = verdict;
-    match reason {
-        None => format!("{name} {version}: ready"),
-        Some(reason) => format!("{name} {version}: {reason}"),
+    match (reason, unbatched) {
+        (None, None) => format!("{name} {version}: ready"),
+        (None, Some(why)) => format!("{name} {version}: ready, but not in batches: {why}"),
+        (Some(reason), _) => format!("{name} {version}: {reason}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
-use tfrt_serve::VersionPolicy;
+use tfrt_serve::{Batching, VersionPolicy};
 
 use super::{DimOptions, parse_bytes, parse_duration};
 
@@ -17,6 +17,7 @@ Examples:
   tfrt serve --name classifier=resnet50.onnx --name tokens=encoder/
   tfrt serve --repository models/           NAME/VERSION/model.onnx, NAME.onnx and SavedModels in a folder
   tfrt serve --repository models/ --check   what would be served, and what not, and why
+  tfrt serve model.onnx --batch 32          requests that come while the model is busy are called together
   tfrt serve model.onnx --listen 0.0.0.0:8000 --insecure
 
   curl localhost:8000/v2/models/model
@@ -42,6 +43,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", value_parser = parse_versions, default_value = "1")]
     pub versions: VersionPolicy,
 
+    /// Join requests into batches of so many rows at most, of all models that can be called so or of the one of a name;
+    /// with a time, requests wait that long for others although the model is free (may be repeated)
+    #[arg(long = "batch", value_name = "[NAME=]ROWS[,TIME]", value_parser = parse_batch)]
+    pub batches: Vec<(Option<String>, Batching)>,
+
     /// Load the models, tell which can be served, and end
     #[arg(long)]
     pub check: bool,
@@ -50,9 +56,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Vec<String>,
 
-    /// Listen also where other machines can reach it: nothing is encrypted, and nobody proves who they are
+    /// Listen also where other machines can reach it, although nothing is encrypted
     #[arg(long)]
     pub insecure: bool,
+
+    #[command(flatten)]
+    pub security: ServeSecurityOptions,
 
     /// Write the addresses at which the server listens to a file, a line for each, once it is ready
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -75,6 +84,31 @@ pub struct ServeOptions {
 
     #[command(flatten)]
     pub limits: ServeLimitOptions,
+}
+
+/// Who may ask. All files are read again when they change.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Security")]
+pub struct ServeSecurityOptions {
+    /// Encrypt connections by a certificate, in PEM, with those between it and its authority behind it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Ask clients for certificates that an authority has signed, whose own are in a file, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
+
+    /// Certificates of clients that were revoked: lists in PEM that their authority has signed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "client_ca")]
+    pub client_revoked: Option<PathBuf>,
+
+    /// Ask for tokens: lines of a token and what it may ask for, of `infer`, `metadata`, `repository` and `metrics`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
 }
 
 /// The bounds on what clients may ask for.
@@ -136,6 +170,33 @@ fn parse_named(text: &str) -> Result<(String, PathBuf), String> {
             Ok((name.to_owned(), path.into()))
         }
         _ => Err("expected a name and a path: classifier=model.onnx".to_owned()),
+    }
+}
+
+/// Reads `32`, `32,200us` or `classifier=32,2ms`.
+fn parse_batch(text: &str) -> Result<(Option<String>, Batching), String> {
+    let (name, rule) = match text.rsplit_once('=') {
+        Some((name, rule)) => (Some(name.to_owned()), rule),
+        None => (None, text),
+    };
+    let (rows, delay) = match rule.split_once(',') {
+        Some((rows, delay)) => (rows, parse_duration(delay)?),
+        None => (rule, Duration::ZERO),
+    };
+    match rows.parse() {
+        Ok(max_rows @ 1..) if name.as_deref() != Some("") => {
+            let max_delay = delay;
+            let batching = Batching {
+                max_rows,
+                max_delay,
+            };
+            Ok((name, batching))
+        }
+        _ => Err(
+            "expected a number of rows from 1, with a name in front or a time behind it or both: \
+             32, classifier=32,200us"
+                .to_owned(),
+        ),
     }
 }
 
