@@ -21,13 +21,26 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
         return None;
     }
     let limit = (name.len() / 3).min(2);
+    let own = letters(name);
+    let is_near = |other: &&str| {
+        let others = letters(other);
+        let n_missing = (own & !others)
+            .count_ones()
+            .max((others & !own).count_ones());
+        n_missing as usize <= limit && other.len().abs_diff(name.len()) <= limit
+    };
     let close = names
         .into_iter()
         .take(MAX_COMPARED)
-        .filter(|other| other.len().abs_diff(name.len()) <= limit)
+        .filter(is_near)
         .map(|other| (distance(name, other), other));
     let (distance, other) = close.min()?;
     (distance <= limit && distance > 0).then_some(other)
+}
+
+/// Returns the set of a name's letters, a bit for each. A slip takes one out at most, and puts one in.
+fn letters(name: &str) -> u64 {
+    name.bytes().fold(0, |all, letter| all | 1 << (letter & 63))
 }
 
 /// Returns how many bytes must be put in, left out, replaced or swapped with the next.

@@ -283,11 +283,26 @@ impl KernelRegistry {
 
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.len() / 4).clamp(1, 4);
+    let own = letters(name);
+    // A hostile file may have thousands of unknown names, most of which have little in common with any other.
+    let is_far = |other: &str| {
+        let others = letters(other);
+        let n_missing = (own & !others)
+            .count_ones()
+            .max((others & !own).count_ones());
+        n_missing as usize > limit || other.len().abs_diff(name.len()) > limit
+    };
     names
-        .map(|candidate| (distance(name, candidate, limit), candidate))
+        .filter(|candidate| !is_far(candidate))
+        .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the set of a name's letters, a bit for each. Each change of a letter takes one out at most, and puts one in.
+fn letters(name: &str) -> u64 {
+    name.bytes().fold(0, |all, letter| all | 1 << (letter & 63))
 }
 
 /// Entries in the order of their names: there are hundreds, and they are put in once.
@@ -340,27 +355,17 @@ fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
     table.has_others |= !table.adds_built_in;
 }
 
-/// The Levenshtein distance of two names, or any number above `limit` once it exceeds that.
-///
-/// A row of the table ends the work as soon as all its numbers exceed the limit, so that names with little in common
-/// cost a few rows: a hostile file may have thousands of unknown names.
-fn distance(a: &str, b: &str, limit: usize) -> usize {
-    if a.len().abs_diff(b.len()) > limit {
-        return limit + 1;
-    }
+/// The Levenshtein distance of two names.
+fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
-        let (mut diagonal, mut left, mut least) = (i, i + 1, i + 1);
+        let (mut diagonal, mut left) = (i, i + 1);
         row[0] = left;
         for (y, above) in b.bytes().zip(&mut row[1..]) {
             let substituted = diagonal + usize::from(x != y);
             diagonal = *above;
             left = substituted.min(left + 1).min(diagonal + 1);
             *above = left;
-            least = least.min(left);
-        }
-        if least > limit {
-            return least;
         }
     }
     row[b.len()]
