@@ -8,6 +8,7 @@
 //! | files say what they are, are short, and have a home | STYLE.md |
 //! | comments begin with what an item is | STYLE.md |
 //! | paths and tests that pages name are there | `tidy/pages.rs` |
+//! | a target without a harness for tests has no test | `tidy/harness.rs` |
 //! | planted bugs and their table are the same, and their patches apply | `planted.rs` |
 //! | what an operation is says its row: compiler and core runtime list none, but where formats and patterns are | CONTRIBUTING.md, "Where does it go?" |
 
@@ -19,6 +20,7 @@ use crate::planted::{self, PLANTED, tree};
 use crate::steps::root;
 
 mod edges;
+mod harness;
 mod pages;
 
 /// The most lines of a file of code.
@@ -37,6 +39,7 @@ pub fn check() -> Vec<String> {
     let mut complaints: Vec<String> = files.iter().flat_map(complaints_on_file).collect();
     complaints.extend(edges::check());
     complaints.extend(pages::check());
+    complaints.extend(harness::check(&files));
     complaints.extend(unsafe_modules(&files, &map));
     complaints.extend(external_crates(&map));
     complaints.extend(planted_bugs());

@@ -17,8 +17,10 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_TYPE, "text/html; charset=utf-8"),
     (
         CONTENT_SECURITY_POLICY,
-        "default-src 'none'; connect-src 'self'; img-src data:; script-src 'unsafe-inline'; \
-         style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        concat!(
+            "default-src 'none'; connect-src 'self'; img-src data:; script-src 'unsafe-inline'; ",
+            "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
     ),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
