@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 10] = [
+pub const TARGETS: [&str; 11] = [
     "parse",
     "round_trip",
     "open",
@@ -19,6 +19,7 @@ pub const TARGETS: [&str; 10] = [
     "execute",
     "wire",
     "control",
+    "requests",
     "capi",
 ];
 

@@ -11,6 +11,7 @@
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //! | [`wire::frames`] | what a peer sends | refused, or written and read again to the same bytes; a link holds no more than it admits |
 //! | [`control::messages`] | what tasks of a cluster say | refused, or written and read again to the same bytes |
+//! | [`serve::requests`] | what clients of the model server send | refused, or tensors that are written and read again to the same |
 //! | [`plugin::capi`] | a kernel's calls | each is done, or a fault that names the function; nothing is left |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
@@ -37,6 +38,7 @@ pub mod mutate;
 )]
 pub mod plugin;
 pub mod seeds;
+pub mod serve;
 pub mod text;
 pub mod values;
 pub mod walk;
@@ -52,7 +54,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "parse",
         check: text::parse,
@@ -88,6 +90,10 @@ pub const TARGETS: [Target; 10] = [
     Target {
         name: "control",
         check: control::messages,
+    },
+    Target {
+        name: "requests",
+        check: serve::requests,
     },
     Target {
         name: "capi",

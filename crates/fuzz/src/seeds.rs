@@ -85,6 +85,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "import" => models().into_iter().map(|(_, bytes)| bytes).collect(),
         "decode" => crate::values::examples(),
         "control" => crate::control::examples(),
+        "requests" => tfrt_serve::outside::examples(),
         "wire" => crate::wire::examples(),
         _ => (0..200).map(choices).collect(),
     }

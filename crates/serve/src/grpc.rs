@@ -11,11 +11,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bytes::{Buf, BufMut};
+use bytes::{Buf, BufMut, Bytes};
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Request, Response};
 use prost::Message;
 use tfrt_host::ErrorCode;
+use tfrt_tensor::Tensor;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Code, Status, Streaming};
@@ -23,6 +24,7 @@ use tonic::{Code, Status, Streaming};
 use self::arriving::Arriving;
 use crate::admission::Ticket;
 use crate::http::Payload;
+use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::security::Scope;
 use crate::server::Shared;
@@ -122,6 +124,34 @@ fn scope_of(path: &str) -> Option<Scope> {
         }
         _ => Some(Scope::Metadata),
     }
+}
+
+/// Reads the inputs of a message of KServe's service.
+pub(crate) fn kserve_inputs_of(
+    model: &Loaded,
+    message: Bytes,
+) -> Result<Vec<(String, Tensor)>, Refusal> {
+    convert::inputs(model, &mut decoded(message)?)
+}
+
+/// Reads the inputs of a message of TensorFlow Serving's service, which become so many bytes at most.
+pub(crate) fn tensorflow_inputs_of(
+    model: &Loaded,
+    message: Bytes,
+    max_bytes: usize,
+) -> Result<Vec<(String, Tensor)>, Refusal> {
+    tensorflow::inputs_of(model, message, max_bytes)
+}
+
+/// Reads a message.
+fn decoded<M: Message + Default>(message: impl Buf) -> Result<M, Refusal> {
+    M::decode(message)
+        .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
+}
+
+/// Returns messages with inputs, of KServe's service and of TensorFlow Serving's.
+pub(crate) fn examples() -> [Vec<u8>; 2] {
+    [convert::example(), tensorflow::example()]
 }
 
 fn unknown(method: &str) -> Status {
@@ -347,9 +377,7 @@ impl<M: Message + Default> Decoder for ProstDecoder<M> {
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<M>, Status> {
         // Bytes of tensors become parts of this one piece, without a copy.
         let message = buffer.copy_to_bytes(buffer.remaining());
-        M::decode(message).map(Some).map_err(|error| {
-            Status::invalid_argument(format!("the message can't be read: {error}"))
-        })
+        decoded(message).map(Some).map_err(status)
     }
 }
 

@@ -19,6 +19,7 @@ mod inference;
 mod limits;
 mod metrics;
 mod model;
+pub mod outside;
 mod pace;
 mod refusal;
 mod repository;

@@ -15,7 +15,7 @@ use crate::inference::{self, Surroundings, count_failure};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::repository::IndexEntry;
-use crate::servable::{Description, Dim, TensorInfo};
+use crate::servable::{Dim, TensorInfo};
 use crate::server::Shared;
 use crate::v2::{Counted, data};
 
@@ -51,7 +51,7 @@ pub(crate) async fn predict(
     let counted = Counted::new(&model, exchange.began);
     let _ticket = shared.admit(upload.expected_bytes())?;
     let body = read(upload, &shared.limits, 0).await?;
-    let (by_rows, inputs) = inputs(model.description(), &body)?;
+    let (by_rows, inputs) = inputs_of(&model, &body)?;
     counted.counts_itself();
     let surroundings = Surroundings {
         host: &shared.host,
@@ -76,10 +76,11 @@ pub(crate) async fn predict(
 }
 
 /// Reads the inputs of a request, and whether they are rows.
-fn inputs(
-    description: &Description,
+pub(crate) fn inputs_of(
+    model: &Loaded,
     body: &Bytes,
 ) -> Result<(bool, Vec<(String, Tensor)>), Refusal> {
+    let description = model.description();
     let repaired = data::with_non_finite_as_strings(body);
     let text = repaired.as_deref().unwrap_or(body);
     let document: Document<'_> = serde_json::from_slice(text)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response};
 use tfrt_tensor::Tensor;
@@ -83,6 +84,15 @@ pub(crate) async fn infer(
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
+}
+
+/// Reads the inputs of a body.
+pub(crate) fn inputs_of(
+    model: &Loaded,
+    body: Bytes,
+    json_length: Option<usize>,
+) -> Result<Vec<(String, Tensor)>, Refusal> {
+    request::parse(model, body, json_length).map(|request| request.inputs)
 }
 
 /// Returns the length of the JSON in a body, if a header tells it.

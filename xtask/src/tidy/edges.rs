@@ -46,6 +46,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "oracle",
             "differential",
             "dist",
+            "serve",
             "wire",
             "tfrt",
         ],

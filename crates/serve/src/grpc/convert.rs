@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use prost::Message;
 use serde_json::Value;
 use tfrt_host::memory::HostBuffer;
 use tfrt_tensor::{
@@ -228,4 +229,35 @@ pub(super) fn response(
         response.raw_output_contents.push(bytes);
     }
     Ok(response)
+}
+
+/// Returns a message with inputs.
+pub(super) fn example() -> Vec<u8> {
+    let tensor = |name: &str, datatype: &str, shape: &[i64]| InferTensor {
+        name: name.to_owned(),
+        datatype: datatype.to_owned(),
+        shape: shape.to_vec(),
+        ..InferTensor::default()
+    };
+    let with = |tensor, contents| InferTensor {
+        contents: Some(contents),
+        ..tensor
+    };
+    let bytes = Contents {
+        ints: vec![-1, 127],
+        ..Contents::default()
+    };
+    let strings = Contents {
+        strings: vec![b"a".to_vec(), Vec::new()],
+        ..Contents::default()
+    };
+    let request = InferRequest {
+        model_name: "m".to_owned(),
+        inputs: vec![
+            with(tensor("i", "INT8", &[2]), bytes),
+            with(tensor("s", "BYTES", &[1, 2]), strings),
+        ],
+        ..InferRequest::default()
+    };
+    request.encode_to_vec()
 }

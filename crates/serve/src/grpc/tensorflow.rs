@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use hyper::{Request, Response};
 use prost::Message;
+use tfrt_tensor::{DType, Tensor};
 use tonic::{Code, Status};
 
 use self::messages::{
     Any, Int64, MetadataRequest, MetadataResponse, ModelSpec, PredictRequest, PredictResponse,
     Shape, ShapeDim, Signature, Signatures, State, StatusProto, StatusRequest, StatusResponse,
-    TensorInfo, VersionStatus,
+    TensorInfo, TensorProto, VersionStatus,
 };
 use super::arriving::Arriving;
-use super::{Call, unary, unknown};
+use super::{Call, decoded, unary, unknown};
 use crate::inference::{self, Surroundings};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
@@ -100,14 +102,7 @@ async fn predict(call: Call, mut request: PredictRequest) -> Result<PredictRespo
     let (model, spec) = find(&call, request.model_spec.take())?;
     let counted = Counted::new(&model, call.began);
     let wanted = wanted(&model, &request.output_filter)?;
-    let mut inputs = Vec::with_capacity(request.inputs.len());
-    let mut left = call.shared.limits.max_request_bytes;
-    for (name, proto) in request.inputs {
-        let expected = find_input(model.description(), &name)?.dtype;
-        let tensor = tensor::read(&name, expected, proto, left)?;
-        left = left.saturating_sub(tensor.metadata().len_bytes().unwrap_or(0));
-        inputs.push((name, tensor));
-    }
+    let inputs = inputs(&model, request, call.shared.limits.max_request_bytes)?;
     counted.counts_itself();
     let surroundings = Surroundings {
         host: &call.shared.host,
@@ -133,6 +128,63 @@ async fn predict(call: Call, mut request: PredictRequest) -> Result<PredictRespo
         outputs,
         model_spec: Some(spec),
     })
+}
+
+/// Reads the inputs of a message, which become so many bytes at most.
+pub(super) fn inputs_of(
+    model: &Loaded,
+    message: Bytes,
+    max_bytes: usize,
+) -> Result<Vec<(String, Tensor)>, Refusal> {
+    inputs(model, decoded(message)?, max_bytes)
+}
+
+/// Makes the tensors of the inputs, which have so many bytes together at most.
+fn inputs(
+    model: &Loaded,
+    request: PredictRequest,
+    max_bytes: usize,
+) -> Result<Vec<(String, Tensor)>, Refusal> {
+    let mut inputs = Vec::with_capacity(request.inputs.len());
+    let mut left = max_bytes;
+    for (name, proto) in request.inputs {
+        let expected = find_input(model.description(), &name)?.dtype;
+        let tensor = tensor::read(&name, expected, proto, left)?;
+        left = left.saturating_sub(tensor.metadata().len_bytes().unwrap_or(0));
+        inputs.push((name, tensor));
+    }
+    Ok(inputs)
+}
+
+/// Returns a message with inputs.
+pub(super) fn example() -> Vec<u8> {
+    let tensor = |dtype, extents: &[i64]| TensorProto {
+        dtype: types::number_of(dtype),
+        tensor_shape: Some(Shape {
+            dim: extents.iter().map(|size| ShapeDim::of(*size)).collect(),
+            unknown_rank: false,
+        }),
+        ..TensorProto::default()
+    };
+    let x = TensorProto {
+        float_val: vec![1.0, f32::NAN],
+        ..tensor(DType::F32, &[2, 2])
+    };
+    let h = TensorProto {
+        half_val: vec![15360],
+        ..tensor(DType::F16, &[1])
+    };
+    let s = TensorProto {
+        string_val: vec![b"a".to_vec()],
+        ..tensor(DType::String, &[])
+    };
+    let inputs = [("x", x), ("h", h), ("s", s)];
+    let request = PredictRequest {
+        model_spec: Some(ModelSpec::default()),
+        inputs: inputs.map(|(name, own)| (name.to_owned(), own)).into(),
+        output_filter: Vec::new(),
+    };
+    request.encode_to_vec()
 }
 
 /// Finds the places of the outputs that a request wants: all if it names none.
@@ -191,18 +243,12 @@ async fn metadata(call: Call, request: MetadataRequest) -> Result<MetadataRespon
 
 fn tensor_info(info: &servable::TensorInfo) -> (String, TensorInfo) {
     let dim = |dim: &servable::Dim| match dim {
-        servable::Dim::Fixed(extent) => ShapeDim {
-            size: i64::try_from(*extent).unwrap_or(i64::MAX),
-            name: String::new(),
-        },
+        servable::Dim::Fixed(extent) => ShapeDim::of(i64::try_from(*extent).unwrap_or(i64::MAX)),
         servable::Dim::Symbol(name) => ShapeDim {
             size: -1,
             name: name.clone(),
         },
-        servable::Dim::Unknown => ShapeDim {
-            size: -1,
-            name: String::new(),
-        },
+        servable::Dim::Unknown => ShapeDim::of(-1),
     };
     let shape = Shape {
         dim: info.dims.iter().flatten().map(dim).collect(),

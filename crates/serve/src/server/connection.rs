@@ -11,7 +11,7 @@ use std::time::Instant;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
@@ -125,10 +125,22 @@ impl AsyncRead for Socket {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(ready) => ready?,
             }
-            match self.stream.try_read_buf(buffer) {
-                Ok(_) => return Poll::Ready(Ok(())),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
+            // A read that leaves room has taken all that there was: the socket counts as empty, so that nobody asks the
+            // system again before it says so. An event that comes after the read began is not forgotten.
+            let (room, mut n_read) = (buffer.remaining(), 0);
+            let asked = self.stream.try_io(Interest::READABLE, || {
+                n_read = self.stream.try_read_buf(buffer)?;
+                match (1..room).contains(&n_read) {
+                    true => Err(io::ErrorKind::WouldBlock.into()),
+                    false => Ok(()),
+                }
+            });
+            match asked {
+                Err(error) if n_read == 0 && error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                Err(_) if n_read == 0 => {}
+                _ => return Poll::Ready(Ok(())),
             }
         }
     }

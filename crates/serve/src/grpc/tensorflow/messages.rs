@@ -90,6 +90,16 @@ pub(super) struct ShapeDim {
     pub name: String,
 }
 
+impl ShapeDim {
+    /// Makes a dimension without a name.
+    pub fn of(size: i64) -> ShapeDim {
+        ShapeDim {
+            size,
+            name: String::new(),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetadataRequest {
     #[prost(message, optional, tag = "1")]

@@ -148,14 +148,10 @@ impl List<'_> {
 /// Writes a tensor, its elements in the list of their type, as clients look for them.
 pub(super) fn write(name: &str, tensor: &Tensor) -> Result<TensorProto, Refusal> {
     let dtype = tensor.metadata().dtype;
-    let size = |size| ShapeDim {
-        size,
-        name: String::new(),
-    };
     let mut proto = TensorProto {
         dtype: types::number_of(dtype),
         tensor_shape: Some(Shape {
-            dim: extents_of(tensor).into_iter().map(size).collect(),
+            dim: extents_of(tensor).into_iter().map(ShapeDim::of).collect(),
             unknown_rank: false,
         }),
         ..TensorProto::default()
