@@ -19,8 +19,11 @@ fn open(runtime: &Runtime, text: &str) -> Result<Model, String> {
 
 /// Returns the outputs of a model that takes nothing.
 fn run(runtime: &Runtime, text: &str) -> Result<Vec<Tensor>, String> {
-    let model = open(runtime, text)?;
-    let outputs = model.call(&runtime.context(), Vec::<Datum>::new()).wait();
+    call(runtime, &open(runtime, text)?, Vec::new())
+}
+
+fn call(runtime: &Runtime, model: &Model, inputs: Vec<Datum>) -> Result<Vec<Tensor>, String> {
+    let outputs = model.call(&runtime.context(), inputs).wait();
     let outputs = outputs.map_err(|error| error.message().to_owned())?;
     let tensors = outputs.into_data().into_iter().map(|output| match output {
         Datum::Tensor(tensor) => Ok(tensor),
@@ -119,6 +122,49 @@ fn modules_give_what_jax_gives() {
         failed.join("\n")
     );
     assert!(n >= 100, "{n} modules");
+}
+
+#[test]
+fn modules_of_unknown_extents_give_what_jax_gives_of_each_extent() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stablehlo/dynamic.stablehlo");
+    let text = fs::read_to_string(path).unwrap();
+    let runtime = Runtime::new();
+    let (mut failed, mut n) = (Vec::new(), 0);
+    for case in text.split("// =====\n") {
+        n += 1;
+        let name = case.lines().next().unwrap_or_default();
+        let mut modules = case.split("// -----\n");
+        let model = match open(&runtime, modules.next().unwrap()) {
+            Ok(model) => model,
+            Err(reason) => {
+                failed.push(format!("{name}: {reason}"));
+                continue;
+            }
+        };
+        // The same program takes all of them.
+        for values in modules {
+            let values = run(&runtime, values).unwrap();
+            let (inputs, wanted) = values.split_at(model.inputs().len());
+            let inputs = inputs.iter().cloned().map(Datum::Tensor).collect();
+            let compared = call(&runtime, &model, inputs).and_then(|found| {
+                assert_eq!(found.len(), wanted.len(), "{name}");
+                let mut pairs = found.iter().zip(wanted);
+                pairs.try_for_each(|(found, wanted)| compare(found, wanted))
+            });
+            if let Err(reason) = compared {
+                let shape = values[0].metadata();
+                failed.push(format!("{name} of {shape}: {reason}"));
+            }
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {n}:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(n >= 30, "{n} modules");
 }
 
 /// Wraps the body of a function of two tensors.
