@@ -6,12 +6,14 @@
 
 mod signature;
 mod text;
+mod weights;
 
 use tfrt_ir::{Diagnostic, Diagnostics, Module, OpId};
 
 use crate::{FileHead, FrontEnd, Imported, ReadLimits, Source, codes};
 
 pub use signature::argument_names;
+pub use weights::{Weight, bind};
 
 /// StableHLO, as an entry in the table of formats.
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {

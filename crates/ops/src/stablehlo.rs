@@ -15,6 +15,24 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("stablehlo.imag", "The imaginary parts of complex numbers.")
         .results(&[ValueDef::any("y")])
         .infer(Infer::By(part)),
+    OpDef::new("stablehlo.places", "Where the slices of a gather or scatter are: for each of their elements its place in a tensor of extents `extents`. A vector along dimension `vector` of `indices` has where a slice begins along the dimensions `starts`; along the dimensions `batch` that is where the vector is along `index_batch` of `indices`. Slices have the extents `sizes`; their dimensions `window` are those of the result at `offsets`. With `clamp` slices are moved inside; else those that are partly outside have the place behind the last one.")
+        .inputs(&[
+            ValueDef::set("extents", &[DType::I64]),
+            ValueDef::set("indices", &[DType::I64]),
+            ValueDef::set("sizes", &[DType::I64]),
+        ])
+        .results(&[ValueDef::set("places", &[DType::I64]).by_values()])
+        .attrs(&[
+            AttrDef::int("rank", 0).required(),
+            AttrDef::ints("window").required(),
+            AttrDef::ints("offsets").required(),
+            AttrDef::ints("batch").required(),
+            AttrDef::ints("index_batch").required(),
+            AttrDef::ints("starts").required(),
+            AttrDef::int("vector", 0).required(),
+            AttrDef::int("clamp", 0),
+        ])
+        .infer(Infer::By(places)),
     OpDef::new("stablehlo.real", "The real parts of complex numbers.")
         .results(&[ValueDef::any("y")])
         .infer(Infer::By(part)),
@@ -51,6 +69,46 @@ fn part(call: &mut InferCall<'_>) -> Result<(), InferError> {
         }
     };
     call.give(0, dtype, x.dims);
+    Ok(())
+}
+
+fn places(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let list = |name| call.attrs.ints(name).unwrap_or_default();
+    let (window, offsets) = (list("window"), list("offsets"));
+    let rank = call
+        .attrs
+        .int("rank")
+        .and_then(|rank| usize::try_from(rank).ok());
+    let vector = call
+        .attrs
+        .int("vector")
+        .and_then(|axis| usize::try_from(axis).ok());
+    let (Some(rank), Some(vector)) = (rank.filter(|rank| *rank <= 64), vector) else {
+        return Err(call.error(format_args!(
+            "expected a rank from 0 to 64, and a dimension"
+        )));
+    };
+    let indices = call.input(1).dims.clone();
+    let sizes = call.input(2).values.clone();
+    let mut outer = indices.into_iter().flatten().enumerate();
+    let mut outer = std::iter::from_fn(|| outer.find(|(axis, _)| *axis != vector));
+    let dims = (0..rank).map(|axis| {
+        let place = offsets
+            .iter()
+            .position(|own| usize::try_from(*own) == Ok(axis));
+        let Some(place) = place else {
+            return outer.next().map_or(crate::Dim::Unknown, |(_, dim)| dim);
+        };
+        let of = window
+            .get(place)
+            .and_then(|axis| usize::try_from(*axis).ok());
+        let size = of
+            .zip(sizes.as_ref())
+            .and_then(|(axis, sizes)| sizes.get(axis).cloned());
+        size.unwrap_or(crate::Dim::Unknown)
+    });
+    let dims = dims.collect();
+    call.give(0, Some(DType::I64), Some(dims));
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use crate::formats::{Format, Formats};
 use crate::model::ModelValues;
 use crate::open_options::OpenOptions;
 
+mod arguments;
 mod dims;
 #[allow(unsafe_code, reason = "a listed module")]
 mod weights;
@@ -293,6 +294,7 @@ impl Input {
         };
         let Imported { mut module, notes } = imported;
         options.warn(notes);
+        arguments::bind(&mut module, options)?;
         dims::fix(&mut module, options)?;
         Ok(Some(module))
     }

@@ -1,6 +1,7 @@
 //! [`OpenOptions`]: the options by which a model is opened.
 
 use std::mem;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tfrt_compiler::onnx::{HostNodes, PlacementReport};
@@ -47,6 +48,7 @@ pub struct OpenOptions {
     warnings: Option<Warnings>,
     placements: Option<Placements>,
     signature: Option<String>,
+    weights: Vec<PathBuf>,
 }
 
 /// A list of reports that opening models for a device adds to ([`OpenOptions::placements`]). Clones are the same list.
@@ -107,7 +109,26 @@ impl OpenOptions {
             warnings: None,
             placements: None,
             signature: None,
+            weights: Vec::new(),
         }
+    }
+
+    /// Adds a file of weights: the tensors of a `.safetensors` file become constants in place of arguments of a StableHLO
+    /// module, which are found by the names in their locations, as `as_text(debug_info=True)` keeps them: the tensor
+    /// `Dense_0.kernel`, `params.Dense_0.kernel` or `params/Dense_0/kernel` is the argument `p['params']['Dense_0']['kernel']`.
+    /// What is no argument is not read. A model that is compiled already stays as it is.
+    ///
+    /// Opening fails if the file can't be read, if none of its tensors is an argument or the model is none of StableHLO, if a
+    /// tensor may be several arguments, and if it has another type than its argument.
+    #[must_use]
+    pub fn weights(mut self, path: impl Into<PathBuf>) -> OpenOptions {
+        self.weights.push(path.into());
+        self
+    }
+
+    /// Returns the files of weights, in the order in which they were added.
+    pub(crate) fn weight_files(&self) -> &[PathBuf] {
+        &self.weights
     }
 
     /// Sets which function of the model is meant, where the format has several with names of their own: the signature of a SavedModel

@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! location ::= `loc` `(` inner `)`
-//! inner    ::= `unknown` | string `:` line `:` column | string (`(` inner `)`)?
+//! inner    ::= `unknown` | string `:` line `:` column range? | string (`(` inner `)`)?
 //!            | `callsite` `(` inner `at` inner `)`
 //!            | `fused` (`<` attribute `>`)? `[` inner,* `]` | `#alias`
+//! range    ::= `to` line? `:` column
 //! ```
+//!
+//! Of a range the beginning is kept.
 //!
 //! An alias may be defined behind its uses. So each use is left as an opaque
 //! location with the alias's text, and all are replaced at the end.
@@ -104,6 +107,14 @@ impl<'a> Parser<'a> {
             let line = self.position("line")?;
             self.expect(Mark::Colon)?;
             let column = self.position("column")?;
+            if self.token.kind == Kind::Word && self.token_text() == "to" {
+                self.bump();
+                if !self.eat(Mark::Colon) {
+                    self.position("line")?;
+                    self.expect(Mark::Colon)?;
+                }
+                self.position("column")?;
+            }
             return Ok(Location::FileLineCol {
                 file: name,
                 line,

@@ -622,6 +622,19 @@ func.func @f(%a: i32 loc("arg")) {
 }
 
 #[test]
+fn locations_of_ranges_are_their_beginnings() {
+    check_locations(
+        "\"a\"() : () -> () loc(\"x.py\":3:4 to :9)\n\"b\"() : () -> () loc(\"x.py\":3:4 to 5:6)\n",
+        expect![[r#"
+            module {
+              "a"() : () -> () loc("x.py":3:4)
+              "b"() : () -> () loc("x.py":3:4)
+            } loc("t.mlir":0:0)
+        "#]],
+    );
+}
+
+#[test]
 fn default_location_is_that_of_the_operation_name() {
     check_locations(
         "func.func @f() {\n  %a, %b = \"two\"() : () -> (i32, i32)\n  tfrt.return\n}",

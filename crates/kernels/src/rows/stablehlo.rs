@@ -1,9 +1,11 @@
 //! Kernels of the library rows of StableHLO.
 
+mod places;
+
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{Complex, DenseHostTensor, Element, with_floating};
 
@@ -16,8 +18,9 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         part(call, |z| z.imaginary, |z| z.imaginary)
     }),
     TensorKernel::new("stablehlo.lu", factored).of(Family::Floats),
+    TensorKernel::new("stablehlo.places", places::places),
     TensorKernel::new("stablehlo.real", |call| part(call, |z| z.real, |z| z.real)),
-    TensorKernel::new("stablehlo.triangular_solve", solved).of(Family::Floats),
+    TensorKernel::new("stablehlo.triangular_solve", solved),
 ];
 
 fn part(
@@ -97,42 +100,109 @@ fn solved(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             "expected square matrices that fit others, found {a} and {b}"
         )));
     }
-    let lower = call.attrs.flag("lower");
-    let transpose = call.attrs.flag("transpose");
-    let unit = call.attrs.flag("unit");
+    let systems = Systems {
+        n,
+        columns,
+        n_right: if left { columns } else { rows },
+        left,
+        lower: call.attrs.flag("lower"),
+        transpose: call.attrs.flag("transpose"),
+        unit: call.attrs.flag("unit"),
+    };
     let (dtype, shape) = (a.dtype(), b.shape().to_dims());
-    with_floating!(dtype, T => {
-        let (a, b) = (a.read()?, b.read()?);
-        let (a, b) = (a.elements::<T>()?, b.elements::<T>()?);
-        let mut all = Vec::with_capacity(b.len());
-        let size = (rows * columns).max(1);
-        for (a, b) in a.chunks((n * n).max(1)).zip(b.chunks(size)) {
-            let mut x: Vec<f64> = b.iter().map(|one| one.to_f64()).collect();
-            // X A = B is the transposed of A' X' = B'. An element of what stands on the left:
-            let flips = transpose == left;
-            let cell = |row: usize, column: usize| {
-                let at = if flips { column * n + row } else { row * n + column };
-                a[at].to_f64()
+    let (a, b) = (a.read()?, b.read()?);
+    let sizes = [(n * n).max(1), (rows * columns).max(1)];
+    Ok(smallvec![match dtype {
+        DType::Complex64 => {
+            let wide = |z: &Complex<f32>| Complex {
+                real: f64::from(z.real),
+                imaginary: f64::from(z.imaginary),
             };
-            let n_right = if left { columns } else { rows };
-            let place = |row: usize, column: usize| match left {
-                true => row * columns + column,
-                false => column * columns + row,
+            #[expect(clippy::cast_possible_truncation, reason = "results are rounded")]
+            let narrow = |z: Complex<f64>| Complex {
+                real: z.real as f32,
+                imaginary: z.imaginary as f32,
             };
-            let is_lower = lower != flips;
-            for column in 0..n_right {
-                for step in 0..n {
-                    let row = if is_lower { step } else { n - 1 - step };
-                    let known = if is_lower { 0..row } else { row + 1..n };
-                    let sum: f64 = known.map(|at| cell(row, at) * x[place(at, column)]).sum();
-                    let rest = x[place(row, column)] - sum;
-                    x[place(row, column)] = if unit { rest } else { rest / cell(row, row) };
-                }
-            }
-            all.extend(x.into_iter().map(T::from_f64));
+            let all = systems.solved([a.elements()?, b.elements()?], sizes, wide, narrow);
+            listed(call, &shape, &all)?
         }
-        Ok(smallvec![listed(call, &shape, &all)?])
-    }, else Err(unsupported(call.name, dtype)))
+        DType::Complex128 => {
+            let same = |z: &Complex<f64>| *z;
+            let all = systems.solved([a.elements()?, b.elements()?], sizes, same, |z| z);
+            listed(call, &shape, &all)?
+        }
+        _ => with_floating!(dtype, T => {
+            let operands = [a.elements::<T>()?, b.elements::<T>()?];
+            let all = systems.solved(operands, sizes, |x: &T| x.to_f64(), T::from_f64);
+            listed(call, &shape, &all)?
+        }, else return Err(unsupported(call.name, dtype))),
+    }])
+}
+
+/// Systems of equations whose matrices are triangular.
+struct Systems {
+    /// The number of equations of each.
+    n: usize,
+    /// The number of columns of each right side.
+    columns: usize,
+    /// The number of right sides of each matrix.
+    n_right: usize,
+    left: bool,
+    lower: bool,
+    transpose: bool,
+    unit: bool,
+}
+
+impl Systems {
+    /// Solves systems, whose matrices and right sides have so many elements each. Numbers are calculated as wider ones.
+    fn solved<T, W: Number>(
+        &self,
+        [a, b]: [&[T]; 2],
+        [n_matrix, n_sides]: [usize; 2],
+        wide: impl Fn(&T) -> W,
+        narrow: impl Fn(W) -> T,
+    ) -> Vec<T> {
+        let mut all = Vec::with_capacity(b.len());
+        for (a, b) in a.chunks(n_matrix).zip(b.chunks(n_sides)) {
+            let a: Vec<W> = a.iter().map(&wide).collect();
+            let mut x: Vec<W> = b.iter().map(&wide).collect();
+            self.solve(&a, &mut x);
+            all.extend(x.into_iter().map(&narrow));
+        }
+        all
+    }
+
+    fn solve<W: Number>(&self, a: &[W], x: &mut [W]) {
+        let n = self.n;
+        // X A = B is the transposed of A' X' = B'. An element of what stands on the left:
+        let flips = self.transpose == self.left;
+        let cell = |row: usize, column: usize| {
+            a[if flips {
+                column * n + row
+            } else {
+                row * n + column
+            }]
+        };
+        let place = |row: usize, column: usize| match self.left {
+            true => row * self.columns + column,
+            false => column * self.columns + row,
+        };
+        let is_lower = self.lower != flips;
+        for column in 0..self.n_right {
+            for step in 0..n {
+                let row = if is_lower { step } else { n - 1 - step };
+                let known = if is_lower { 0..row } else { row + 1..n };
+                let mut rest = x[place(row, column)];
+                for at in known {
+                    rest = rest.minus(cell(row, at).times(x[place(at, column)]));
+                }
+                x[place(row, column)] = match self.unit {
+                    true => rest,
+                    false => rest.over(cell(row, row)),
+                };
+            }
+        }
+    }
 }
 
 fn factored(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {

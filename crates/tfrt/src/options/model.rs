@@ -18,6 +18,11 @@ pub struct DimOptions {
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
     pub dims: Vec<(String, usize)>,
 
+    /// Take arguments of a StableHLO module from a .safetensors file (may be repeated): those that the names in their
+    /// locations say, which `as_text(debug_info=True)` keeps
+    #[arg(long = "weights", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub weights: Vec<PathBuf>,
+
     /// Take this function of a SavedModel [default: serving_default, or the only one]
     #[arg(long, value_name = "NAME")]
     pub signature: Option<String>,
@@ -31,6 +36,8 @@ impl DimOptions {
             Some(name) => options.signature(name),
             None => options,
         };
+        let weights = self.weights.iter();
+        let options = weights.fold(options, OpenOptions::weights);
         let dims = self.dims.iter();
         dims.fold(options, |options, (name, size)| options.dim(name, *size))
     }

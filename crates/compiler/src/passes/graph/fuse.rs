@@ -17,6 +17,7 @@ mod folded_norm;
 mod gelu;
 mod layer_norm;
 mod product;
+mod softmax;
 
 use tfrt_ir::{BlockId, Diagnostics, Module, OpId, OpState};
 
@@ -44,6 +45,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         .flat_map(|(_, block)| inner_first(module, block))
         .collect();
     for block in blocks {
+        softmax::recognise(module, block);
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
         folded_norm::recognise(module, block);

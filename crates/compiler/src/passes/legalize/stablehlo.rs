@@ -13,7 +13,8 @@
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `reduce`, `windows` | reductions by any body, whole and in windows |
 //! | `gather`, `scatter` | gather and scatter in their general form |
-//! | `sort` | sorts by any comparator |
+//! | `sizes` | extents that may be known only when a model runs |
+//! | `sort`, `keys` | sorts by any comparator |
 //! | `control` | loops, branches, calls |
 //! | `random`, `linear` | random bits; transforms and decompositions |
 
@@ -27,12 +28,14 @@ mod convolution;
 mod dynamic;
 mod elements;
 mod gather;
+mod keys;
 mod linear;
 mod products;
 mod random;
 mod reduce;
 mod scatter;
 mod shapes;
+mod sizes;
 mod sort;
 mod windows;
 
@@ -376,7 +379,8 @@ impl Lowering<'_> {
     /// Returns an operand.
     fn bound(&self, op: OpId, index: usize) -> Result<Bound, String> {
         let operands = self.module.op(op).operands();
-        self.n_read.set(self.n_read.get().max(index + 1));
+        self.n_read
+            .set(self.n_read.get().max(index.saturating_add(1)));
         let found = operands.len();
         let operand = operands.get(index);
         let missing = || format!("expected an operand {index}, found {found} operands");

@@ -493,6 +493,29 @@ fn operations_that_are_missing_are_listed_all_at_once() {
 }
 
 #[test]
+fn modules_of_stablehlo_are_checked_by_what_replaces_their_operations() {
+    let folder = Folder::new("stablehlo");
+    let text = |name: &str| {
+        format!(
+            "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n  %y = stablehlo.add %x, %x : tensor<2xf32>\n  \
+             %z = \"stablehlo.{name}\"(%y) : (tensor<2xf32>) -> tensor<2xf32>\n  return %z : tensor<2xf32>\n}}\n"
+        )
+    };
+    folder.write("good.mlir", text("tanh"));
+    folder.write("bad.mlir", text("all_reduce"));
+    let (status, stdout, stderr) = folder.run("check good.mlir bad.mlir");
+    assert_eq!(
+        (status, stdout.as_str()),
+        (1, "good.mlir: ok\nbad.mlir: rejected\n")
+    );
+    assert!(
+        stderr.contains("bad.mlir:3:8") && stderr.contains("'stablehlo.all_reduce'"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("add"), "{stderr}");
+}
+
+#[test]
 fn operations_that_are_misspelt_are_told_the_nearest_name() {
     let folder = Folder::new("misspelt");
     for (name, nearest) in [

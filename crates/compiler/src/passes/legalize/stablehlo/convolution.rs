@@ -4,6 +4,7 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::build::{int, is_float, is_unsigned, list, width};
 use super::shapes::{checked, known_dims};
+use super::sizes::{Size, known_sizes};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -141,13 +142,10 @@ fn convolution(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         }
     }
     let strides = l.ints_or(op, "window_strides", n_spatial, 1)?;
-    let mut pads = l.ints_or(op, "padding", 2 * n_spatial, 0)?;
-    if l.module.op(op).operands().len() == 3 {
-        let given = l.operand(op, 2)?;
-        pads = l
-            .known(given)
-            .ok_or("has padding that is known only when it runs")?;
-    }
+    let pads = match l.module.op(op).operands().len() {
+        3 => l.sizes_of(op, 2, 2 * n_spatial)?,
+        _ => known_sizes(&l.ints_or(op, "padding", 2 * n_spatial, 0)?),
+    };
     let spread = l.ints_or(op, "lhs_dilation", n_spatial, 1)?;
     let dilations = l.ints_or(op, "rhs_dilation", n_spatial, 1)?;
     let reversal = l.ints_or(op, "window_reversal", n_spatial, 0)?;
@@ -202,8 +200,8 @@ fn convolution(l: &mut Lowering<'_>, op: OpId) -> Lowered {
 struct Convolution {
     layouts: [Layout; 3],
     strides: Vec<i64>,
-    low: Vec<i64>,
-    high: Vec<i64>,
+    low: Vec<Size>,
+    high: Vec<Size>,
     /// How far elements of the operand are apart.
     spread: Vec<i64>,
     dilations: Vec<i64>,
@@ -240,18 +238,21 @@ impl Lowering<'_> {
         let mut groups = conv.groups;
         if conv.batch_groups > 1 {
             // Each part of the batch has filters of its own: it becomes a group of features.
-            let dims = self.dims(x);
-            known_dims(&dims)?;
+            let sizes = self.sizes(x);
             let n = conv.batch_groups;
-            if dims[0] % n != 0 {
-                return Err(format!("divides a batch of {} into {n} groups", dims[0]));
+            if let Size::Known(batch) = sizes[0]
+                && batch % n != 0
+            {
+                return Err(format!("divides a batch of {batch} into {n} groups"));
             }
-            let apart: Vec<i64> = [&[n, dims[0] / n], &dims[1..]].concat();
-            x = self.reshaped(x, &apart);
+            let part = self.size_quotient(sizes[0], Size::Known(n))?;
+            let features = self.size_product(&[Size::Known(n), sizes[1]])?;
+            let apart = [&[Size::Known(n), part], &sizes[1..]].concat();
+            x = self.resized(x, &apart);
             let order: Vec<usize> = [1, 0].into_iter().chain(2..apart.len()).collect();
             x = self.transposed(x, &order);
-            let together: Vec<i64> = [&[dims[0] / n, n * dims[1]], &dims[2..]].concat();
-            x = self.reshaped(x, &together);
+            let together = [&[part, features], &sizes[2..]].concat();
+            x = self.resized(x, &together);
             groups = n;
         }
         let dims = self.dims(x);
@@ -266,21 +267,20 @@ impl Lowering<'_> {
             ));
         }
         // What a kernel does not pad is padded before.
-        let mut pads = [conv.low.clone(), conv.high.clone()].concat();
+        let pads = [&conv.low[..], &conv.high].concat();
+        let mut pads: Vec<i64> = pads.into_iter().map(Size::dim).collect();
         let is_plain =
             conv.spread.iter().all(|size| *size == 1) && pads.iter().all(|size| *size >= 0);
         if !is_plain || n_spatial == 0 {
-            known_dims(&dims)?;
-            let with = |sizes: &[i64]| -> Vec<i64> { [&[0, 0], sizes].concat() };
-            let between: Vec<i64> = conv.spread.iter().map(|size| size - 1).collect();
+            let with = |sizes: &[Size]| [&[Size::Known(0); 2], sizes].concat();
+            let between: Vec<Size> = conv
+                .spread
+                .iter()
+                .map(|size| Size::Known(size - 1))
+                .collect();
             let zero = self.number(&by, 0.0);
-            x = self.padded(
-                x,
-                zero,
-                &with(&conv.low),
-                &with(&conv.high),
-                &with(&between),
-            )?;
+            let lists = [with(&conv.low), with(&conv.high), with(&between)];
+            x = self.padded_by(x, zero, [&lists[0], &lists[1], &lists[2]])?;
             pads = vec![0; 2 * n_spatial];
         }
         let dims = self.dims(x);
@@ -354,15 +354,21 @@ impl Lowering<'_> {
     }
 
     fn mean_of(&mut self, x: ValueId, axis: usize) -> Result<ValueId, String> {
-        let dims = self.dims(x);
-        known_dims(&dims)?;
-        let axes: Vec<usize> = (0..dims.len()).filter(|own| *own != axis).collect();
-        let n: i64 = axes.iter().map(|axis| dims[*axis]).product();
+        let n = self.n_per_feature(x, axis)?;
+        let axes: Vec<usize> = (0..self.rank(x)).filter(|own| *own != axis).collect();
         let sum = self
             .reduced(super::reduce::Kind::Sum, x, &axes)
             .ok_or("sums truth values")?;
-        #[expect(clippy::cast_precision_loss, reason = "it is a number of elements")]
-        Ok(self.with_number("div", sum, n as f64))
+        Ok(self.binary("div", sum, n))
+    }
+
+    /// Returns the number of elements that each feature has, as a number of the tensor's type.
+    fn n_per_feature(&mut self, x: ValueId, axis: usize) -> Result<ValueId, String> {
+        let mut sizes = self.sizes(x);
+        sizes.remove(axis);
+        let n = self.size_product(&sizes)?;
+        let (n, element) = (self.size_number(n), self.element(x));
+        Ok(self.cast(n, &element))
     }
 
     /// Spreads a value of each feature over a tensor like another one.
@@ -372,8 +378,8 @@ impl Lowering<'_> {
         like: ValueId,
         axis: usize,
     ) -> Result<ValueId, String> {
-        let dims = self.dims(like);
-        self.spread(value, &[axis], &dims)
+        let sizes = self.sizes(like);
+        self.spread_over(value, &[axis], &sizes)
     }
 }
 
@@ -439,12 +445,8 @@ fn batch_norm_grad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         return Err(format!("expected 5 operands, found {}", all.len()));
     };
     let (axis, epsilon) = l.batch_attributes(op, l.rank(x))?;
-    let dims = l.dims(x);
-    known_dims(&dims)?;
-    let axes: Vec<usize> = (0..dims.len()).filter(|own| *own != axis).collect();
-    let n: i64 = axes.iter().map(|axis| dims[*axis]).product();
-    #[expect(clippy::cast_precision_loss, reason = "it is a number of elements")]
-    let n = n as f64;
+    let axes: Vec<usize> = (0..l.rank(x)).filter(|own| *own != axis).collect();
+    let n = l.n_per_feature(x, axis)?;
     let variance = l.with_number("add", variance, epsilon);
     let (scale_wide, mean, variance) = (
         l.per_feature(scale, x, axis)?,
@@ -467,13 +469,13 @@ fn batch_norm_grad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         l.per_feature(weighted_sum, x, axis)?,
         l.per_feature(offset_grad, x, axis)?,
     );
-    let first = l.with_number("mul", grad, n);
+    let first = l.binary("mul", grad, n);
     let first = l.binary("sub", first, grad_sum);
     let second = l.binary("mul", weighted_sum, centred);
     let second = l.binary("div", second, variance);
     let inner = l.binary("sub", first, second);
     let outer = l.binary("div", scale_wide, deviation);
-    let outer = l.with_number("div", outer, n);
+    let outer = l.binary("div", outer, n);
     let operand_grad = l.binary("mul", outer, inner);
     Ok([operand_grad, scale_grad, offset_grad]
         .map(Bound::Tensor)

@@ -7,7 +7,7 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::attributes::check_axes;
 use super::build::int;
-use super::shapes::known_dims;
+use super::sizes::{Size, known_sizes};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -32,6 +32,30 @@ impl Lowering<'_> {
             true => Err(format!("gives a tensor the extents {dims:?}")),
             false => Ok(dims),
         }
+    }
+
+    /// Returns the `n` integers of an operand.
+    pub(super) fn sizes_of(
+        &mut self,
+        op: OpId,
+        index: usize,
+        n: usize,
+    ) -> Result<Vec<Size>, String> {
+        let operand = self.operand(op, index)?;
+        let count: i64 = self.dims(operand).iter().product();
+        if i64::try_from(n) != Ok(count) {
+            return Err(format!(
+                "expected {n} integers as operand {index}, found {count}"
+            ));
+        }
+        if let Some(known) = self.known(operand) {
+            return Ok(known_sizes(&known));
+        }
+        let list = self.cast(operand, &Type::I64);
+        let list = self.reshaped(list, &[count]);
+        Ok((0..count)
+            .map(|at| Size::At(self.part(list, 0, at, at + 1, 1)))
+            .collect())
     }
 
     /// Returns integers that have to be known.
@@ -128,54 +152,8 @@ fn broadcast_in_dim(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         if !dims.contains(&-1) && !own.contains(&-1) {
             return l.spread(x, &places, &dims);
         }
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_by_key(|index| places[*index]);
-        let sorted = l.transposed(x, &order);
-        let mut apart = vec![1; dims.len()];
-        for (index, place) in places.iter().enumerate() {
-            apart[*place] = own[index];
-        }
-        let narrow = match apart.iter().filter(|size| **size == -1).count() {
-            // One extent follows from the number of elements.
-            0 | 1 => l.reshaped(sorted, &apart),
-            _ if apart.len() == own.len() => sorted,
-            _ => {
-                let extents = l.add(
-                    "shape",
-                    &[sorted],
-                    &[],
-                    &[i64::try_from(own.len()).unwrap_or(0)],
-                    &Type::I64,
-                );
-                let ones = l.shape(&[1]);
-                let mut parts = Vec::with_capacity(apart.len());
-                let mut next = 0;
-                for axis in 0..apart.len() {
-                    parts.push(match places.contains(&axis) {
-                        true => {
-                            next += 1;
-                            l.part(extents, 0, next - 1, next, 1)
-                        }
-                        false => ones,
-                    });
-                }
-                let extents = l.concatenated(&parts, 0);
-                let element = l.element(sorted);
-                l.add(
-                    "reshape",
-                    &[sorted, extents],
-                    &[("allow_zero", int(1))],
-                    &apart,
-                    &element,
-                )
-            }
-        };
-        let element = l.element(x);
-        let wide = l.add("broadcast", &[narrow, shape], &[], &dims, &element);
-        if own.is_empty() {
-            l.narrow.insert(wide, x);
-        }
-        Ok(wide)
+        let narrow = l.apart(x, &places, dims.len());
+        Ok(l.widened_to(narrow, shape, &dims))
     })
 }
 
@@ -204,28 +182,35 @@ fn iota(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     };
     Ok(vec![match element {
         Type::Complex(_) => {
-            known_dims(&dims)?;
             let zero = l.number(&part, 0.0);
-            Bound::Complex(counts, l.broadcast_to(zero, &dims))
+            Bound::Complex(counts, l.widened_like(zero, counts))
         }
         _ => Bound::Tensor(counts),
     }])
 }
 
 fn pad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let (low, high, interior) = (l.certain(op, 2)?, l.certain(op, 3)?, l.certain(op, 4)?);
-    Ok(vec![match (l.bound(op, 0)?, l.bound(op, 1)?) {
-        (Bound::Tensor(x), Bound::Tensor(by)) => {
-            known_dims(&l.dims(x))?;
-            if [low.len(), high.len(), interior.len()] != [l.rank(x); 3] {
-                return Err("has pads for other dimensions than its operand's".to_owned());
-            }
-            Bound::Tensor(l.padded(x, by, &low, &high, &interior)?)
+    let value = l.bound(op, 0)?;
+    let rank = match &value {
+        Bound::Tensor(x) | Bound::Complex(x, _) => l.rank(*x),
+        _ => return Err("expected a tensor".to_owned()),
+    };
+    let mut lists = Vec::with_capacity(3);
+    for index in 2..5 {
+        lists.push(l.sizes_of(op, index, rank)?);
+    }
+    let lists = [&lists[0][..], &lists[1], &lists[2]];
+    if lists[2]
+        .iter()
+        .any(|between| matches!(between, Size::Known(..0)))
+    {
+        return Err("pads fewer than 0 elements between others".to_owned());
+    }
+    Ok(vec![match (value, l.bound(op, 1)?) {
+        (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(l.padded_by(x, by, lists)?),
+        (Bound::Complex(a, b), Bound::Complex(c, d)) => {
+            Bound::Complex(l.padded_by(a, c, lists)?, l.padded_by(b, d, lists)?)
         }
-        (Bound::Complex(a, b), Bound::Complex(c, d)) => Bound::Complex(
-            l.padded(a, c, &low, &high, &interior)?,
-            l.padded(b, d, &low, &high, &interior)?,
-        ),
         _ => return Err("pads a tensor by a value of another type".to_owned()),
     }])
 }
@@ -290,8 +275,15 @@ fn custom_call(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             Ok(Vec::new())
         }
         name => match super::linear::custom(name) {
-            Some(lower) => lower(l, op),
-            None if name.starts_with("stablehlo.dynamic_") => super::linear::dynamic(l, op, name),
+            Some(lower) => {
+                // Operands that state extents of results, which follow from the others.
+                let shapes = l.maybe_ints(op, "indices_of_shape_operands")?;
+                for index in shapes.unwrap_or_default() {
+                    let index = usize::try_from(index).unwrap_or(usize::MAX);
+                    l.bound(op, index)?;
+                }
+                lower(l, op)
+            }
             None => Err(format!("calls '{name}', which nothing here is called")),
         },
     }

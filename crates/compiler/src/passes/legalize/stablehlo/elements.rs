@@ -313,8 +313,7 @@ fn imag(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         _ => {
             let x = l.operand(op, 0)?;
             let zero = l.number(&l.element(x), 0.0);
-            let dims = l.dims(x);
-            l.broadcast_to(zero, &dims)
+            l.widened_like(zero, x)
         }
     })])
 }
@@ -471,8 +470,7 @@ fn convert(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         (Type::Complex(part), Bound::Tensor(x)) => {
             let real = l.cast(x, part);
             let zero = l.number(part, 0.0);
-            let dims = l.dims(real);
-            Bound::Complex(real, l.broadcast_to(zero, &dims))
+            Bound::Complex(real, l.widened_like(zero, real))
         }
         (to, Bound::Complex(real, _) | Bound::Tensor(real)) => Bound::Tensor(l.cast(real, to)),
         _ => return Err("expected a tensor".to_owned()),

@@ -1,14 +1,15 @@
 //! Gather, and slices at places that are calculated.
 //!
 //! A gather of any form is one of rows: the leading dimensions of the operand are one, whose places are calculated, and the
-//! trailing ones, which are taken whole, are moved with it.
+//! trailing ones, which are taken whole, are moved with it. Where extents are unknown, the places are calculated by a row
+//! of their own, `stablehlo.places`.
 
-use tfrt_ir::{OpId, Type, ValueId};
+use tfrt_ir::{Attribute, OpId, Type, ValueId};
 
 use super::attributes::check_axes;
-use super::build::{int, is_unsigned};
+use super::build::{int, is_unsigned, list};
 use super::control::flattened;
-use super::shapes::known_dims;
+use super::sizes::{Size, dims_of, known_sizes};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -78,7 +79,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Calculates the places of rows. `sizes` are the extents of slices along each dimension of the operand, `result` those
+    /// Calculates the places of rows, where all extents are known. `sizes` are the extents of slices along each dimension of the operand, `result` those
     /// of the result; places outside are moved within by `clamps`, or told.
     pub(super) fn rows(
         &mut self,
@@ -90,9 +91,6 @@ impl Lowering<'_> {
         clamps: bool,
     ) -> Result<Rows, String> {
         let index_dims = self.dims(indices);
-        known_dims(dims)?;
-        known_dims(&index_dims)?;
-        known_dims(result)?;
         let rank = dims.len();
         let window = places.window(rank);
         if window.len() != places.offsets.len() || sizes.len() != rank {
@@ -219,12 +217,116 @@ impl Lowering<'_> {
         })
     }
 
+    /// Calculates the places of rows in a tensor `x` as `rows` does, when the model runs. `result` is the rank of the
+    /// result.
+    pub(super) fn rows_when_run(
+        &mut self,
+        x: ValueId,
+        indices: ValueId,
+        places: &Places,
+        sizes: &[Size],
+        result: usize,
+        clamps: bool,
+    ) -> Result<Rows, String> {
+        let (dims, index_dims) = (self.dims(x), self.dims(indices));
+        let rank = dims.len();
+        let window = places.window(rank);
+        let n_outer = index_dims.len() - usize::from(places.vector < index_dims.len());
+        let fits = window.len() == places.offsets.len()
+            && sizes.len() == rank
+            && n_outer + window.len() == result
+            && places.batch[0].len() == places.batch[1].len()
+            && !places.batch[1].contains(&places.vector);
+        if !fits {
+            return Err("has dimensions of slices that do not fit the operand".to_owned());
+        }
+        let mut n_leading = rank;
+        while n_leading > 0 {
+            let axis = n_leading - 1;
+            let at = window.iter().position(|own| *own == axis);
+            let is_last = at.is_some_and(|at| places.offsets[at] == result - (rank - axis));
+            let is_whole = dims[axis] >= 0 && sizes[axis] == Size::Known(dims[axis]);
+            if !is_whole || places.starts.contains(&axis) || !is_last {
+                break;
+            }
+            n_leading -= 1;
+        }
+        let shown = result - (rank - n_leading);
+        let by = match is_unsigned(&self.element(indices)) {
+            true => Type::UI64,
+            false => Type::I64,
+        };
+        let numbers = self.cast(indices, &by);
+        let numbers = self.cast(numbers, &Type::I64);
+        let leading = self.sizes(x)[..n_leading].to_vec();
+        let (extents, taken) = (
+            self.sizes_list(&leading),
+            self.sizes_list(&sizes[..n_leading]),
+        );
+        let with_offsets = || window.iter().zip(&places.offsets);
+        let inner: Vec<(usize, usize)> = with_offsets()
+            .filter(|(axis, _)| **axis < n_leading)
+            .map(|(axis, offset)| (*axis, *offset))
+            .collect();
+        let axes = |all: &mut dyn Iterator<Item = usize>| -> Attribute {
+            let all: Vec<i64> = all.filter_map(|axis| i64::try_from(axis).ok()).collect();
+            list(&all)
+        };
+        let attributes = [
+            ("rank", int(i64::try_from(shown).unwrap_or(0))),
+            ("window", axes(&mut inner.iter().map(|(axis, _)| *axis))),
+            (
+                "offsets",
+                axes(&mut inner.iter().map(|(_, offset)| *offset)),
+            ),
+            ("batch", axes(&mut places.batch[0].iter().copied())),
+            ("index_batch", axes(&mut places.batch[1].iter().copied())),
+            ("starts", axes(&mut places.starts.iter().copied())),
+            ("vector", int(i64::try_from(places.vector).unwrap_or(0))),
+            ("clamp", int(i64::from(clamps))),
+        ];
+        let mut outer = (0..index_dims.len()).filter(|axis| *axis != places.vector);
+        let extents_of_places: Vec<i64> = (0..shown)
+            .map(
+                |axis| match places.offsets.iter().position(|own| *own == axis) {
+                    Some(index) => sizes[window[index]].dim(),
+                    None => outer.next().map_or(-1, |axis| index_dims[axis]),
+                },
+            )
+            .collect();
+        let operands = [extents, numbers, taken];
+        let at = self.add(
+            "stablehlo.places",
+            &operands,
+            &attributes,
+            &extents_of_places,
+            &Type::I64,
+        );
+        if clamps {
+            return Ok(Rows {
+                n_leading,
+                at,
+                within: None,
+            });
+        }
+        let count = self.size_product(&leading)?;
+        let outside = self.size_number(count);
+        let within = self.compare("lt", at, outside);
+        let one = self.integers_of(&[], &[1]);
+        let last = self.binary("sub", outside, one);
+        Ok(Rows {
+            n_leading,
+            at: self.binary("min", at, last),
+            within: Some(within),
+        })
+    }
+
     /// Makes the leading dimensions of an operand one.
-    pub(super) fn as_rows(&mut self, x: ValueId, n_leading: usize) -> ValueId {
-        let dims = self.dims(x);
-        let count: i64 = dims[..n_leading].iter().product();
-        let extents: Vec<i64> = [&[count][..], &dims[n_leading..]].concat();
-        self.reshaped(x, &extents)
+    pub(super) fn as_rows(&mut self, x: ValueId, n_leading: usize) -> Result<ValueId, String> {
+        let sizes = self.sizes(x);
+        let count = self.size_product(&sizes[..n_leading])?;
+        let extents = [&[count][..], &sizes[n_leading..]].concat();
+        Ok(self.resized(x, &extents))
     }
 
     /// Takes the rows of a tensor at given places.
@@ -253,19 +355,15 @@ fn gather(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let ranks = [dims.len(), index_dims.len(), result.len()];
     let places = l.places(op, "dimension_numbers", names, ranks)?;
     let sizes = match l.maybe_ints(op, "slice_sizes")? {
-        Some(sizes) => sizes,
-        None => {
-            let sizes = l.operand(op, 2)?;
-            l.known(sizes)
-                .ok_or("takes slices whose sizes are known only when it runs")?
-        }
+        Some(sizes) => known_sizes(&sizes),
+        None => l.sizes_of(op, 2, dims.len())?,
     };
-    if sizes.len() != dims.len()
-        || sizes
-            .iter()
-            .zip(&dims)
-            .any(|(size, dim)| *size < 0 || size > dim)
-    {
+    let is_outside = |(size, dim): (&Size, &i64)| match size {
+        Size::Known(size) => *size < 0 || (size > dim && *dim >= 0),
+        Size::At(_) => false,
+    };
+    if sizes.len() != dims.len() || sizes.iter().zip(&dims).any(is_outside) {
+        let sizes = dims_of(&sizes);
         return Err(format!(
             "takes slices of extents {sizes:?} of a tensor of extents {dims:?}"
         ));
@@ -276,7 +374,7 @@ fn gather(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let mut window = places
         .window(dims.len())
         .into_iter()
-        .map(|axis| sizes[axis]);
+        .map(|axis| sizes[axis].dim());
     for (axis, size) in result.iter_mut().enumerate() {
         let own = match places.offsets.contains(&axis) {
             true => window.next(),
@@ -286,15 +384,22 @@ fn gather(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             *size = own.unwrap_or(*size);
         }
     }
-    if result.contains(&0) {
+    let is_known = ![&dims, &index_dims, &result]
+        .iter()
+        .any(|dims| dims.contains(&-1));
+    if result.contains(&0) && is_known {
         return l.each(value, |l, x| {
             let zero = l.number(&l.element(x), 0.0);
             Ok(l.broadcast_to(zero, &result))
         });
     }
-    let rows = l.rows(&dims, indices, &places, &sizes, &result, true)?;
+    let rows = if is_known {
+        l.rows(&dims, indices, &places, &dims_of(&sizes), &result, true)?
+    } else {
+        l.rows_when_run(tensors[0], indices, &places, &sizes, result.len(), true)?
+    };
     l.each(value, |l, x| {
-        let table = l.as_rows(x, rows.n_leading);
+        let table = l.as_rows(x, rows.n_leading)?;
         Ok(l.taken_rows(table, rows.at))
     })
 }
@@ -322,9 +427,10 @@ impl Lowering<'_> {
         &mut self,
         op: OpId,
         first: usize,
-        dims: &[i64],
-        sizes: &[i64],
+        x: ValueId,
+        sizes: &[Size],
     ) -> Result<Vec<ValueId>, String> {
+        let dims = self.dims(x);
         let n = self.module.op(op).operands().len() - first;
         if n != dims.len() || sizes.len() != dims.len() {
             return Err(format!(
@@ -336,15 +442,18 @@ impl Lowering<'_> {
         let mut starts = Vec::with_capacity(n);
         for axis in 0..n {
             let start = self.operand(op, first + axis)?;
-            if sizes[axis] > dims[axis] && dims[axis] >= 0 {
+            if sizes[axis].dim() > dims[axis] && dims[axis] >= 0 {
                 return Err(format!(
                     "takes {} elements of {} along dimension {axis}",
-                    sizes[axis], dims[axis]
+                    sizes[axis].dim(),
+                    dims[axis]
                 ));
             }
             let start = self.cast(start, &Type::I64);
             let zero = self.integers_of(&[], &[0]);
-            let most = self.integers_of(&[], &[dims[axis] - sizes[axis]]);
+            let extent = self.size_along(x, axis);
+            let most = self.size_difference(extent, sizes[axis])?;
+            let most = self.size_number(most);
             let start = self.binary("max", start, zero);
             starts.push(self.binary("min", start, most));
         }
@@ -356,9 +465,12 @@ fn dynamic_slice(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let sizes = l.ints(op, "slice_sizes")?;
     let value = l.bound(op, 0)?;
     let tensors = flattened(std::slice::from_ref(&value));
-    let dims = l.dims(*tensors.first().ok_or("expected a tensor")?);
-    known_dims(&dims)?;
-    let starts = l.clamped_starts(op, 1, &dims, &sizes)?;
+    let first = *tensors.first().ok_or("expected a tensor")?;
+    let dims = l.dims(first);
+    if sizes.iter().any(|size| *size < 0) {
+        return Err(format!("takes a slice of extents {sizes:?}"));
+    }
+    let starts = l.clamped_starts(op, 1, first, &known_sizes(&sizes))?;
     // Along other dimensions the slice is all there is.
     let axes: Vec<usize> = (0..dims.len())
         .filter(|axis| sizes[*axis] != dims[*axis])
@@ -392,10 +504,9 @@ fn dynamic_update_slice(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         (Bound::Complex(a, b), Bound::Complex(c, d)) => (vec![a, b], vec![c, d]),
         _ => return Err("puts a tensor into one of another type".to_owned()),
     };
-    let (dims, sizes) = (l.dims(value[0]), l.dims(update[0]));
-    known_dims(&dims)?;
-    known_dims(&sizes)?;
-    let starts = l.clamped_starts(op, 2, &dims, &sizes)?;
+    let (dims, sizes) = (l.dims(value[0]), l.sizes(update[0]));
+    let starts = l.clamped_starts(op, 2, value[0], &sizes)?;
+    let sizes = dims_of(&sizes);
     if sizes.contains(&0) {
         return Ok(vec![l.bound(op, 0)?]);
     }

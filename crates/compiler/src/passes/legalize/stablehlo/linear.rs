@@ -4,6 +4,7 @@ use tfrt_ir::{Attribute, OpId, Type, ValueId};
 
 use super::build::int;
 use super::shapes::known_dims;
+use super::sizes::Size;
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -20,11 +21,6 @@ pub(super) fn custom(name: &str) -> Option<LowerFn> {
         "lapack_strsm_ffi" | "lapack_dtrsm_ffi" => trsm,
         _ => return None,
     })
-}
-
-/// Replaces calls that stand for operations with extents as operands.
-pub(super) fn dynamic(_: &mut Lowering<'_>, _: OpId, name: &str) -> Lowered {
-    Err(format!("calls '{name}', which nothing here is called"))
 }
 
 impl Lowering<'_> {
@@ -74,18 +70,24 @@ impl Lowering<'_> {
     /// Checks that an operand is a batch of matrices.
     fn matrices(&self, op: OpId, index: usize) -> Result<ValueId, String> {
         let x = self.operand(op, index)?;
-        known_dims(&self.dims(x))?;
-        match self.rank(x) {
-            0 | 1 => Err("expected matrices".to_owned()),
-            _ => Ok(x),
+        self.as_matrices(x)
+    }
+
+    /// Checks that a tensor is a batch of matrices of known extents.
+    fn as_matrices(&self, x: ValueId) -> Result<ValueId, String> {
+        match self.dims(x)[..] {
+            [.., rows, columns] => known_dims(&[rows, columns]).map(|()| x),
+            _ => Err("expected matrices".to_owned()),
         }
     }
 
-    /// Returns zeros of the type of a result: LAPACK's code for success.
-    fn success(&mut self, op: OpId, index: usize) -> Result<Bound, String> {
-        let (dims, element) = self.stated(op, index)?;
+    /// Returns zeros of the type of a result, one for each matrix: LAPACK's code for success.
+    fn success(&mut self, op: OpId, index: usize, x: ValueId) -> Result<Bound, String> {
+        let (_, element) = self.stated(op, index)?;
         let zero = self.number(&element, 0.0);
-        Ok(Bound::Tensor(self.broadcast_to(zero, &dims)))
+        let sizes = self.sizes(x);
+        let batch = &sizes[..sizes.len() - 2];
+        Ok(Bound::Tensor(self.widened(zero, batch)))
     }
 
     /// Returns a letter that a call of LAPACK is given in its configuration.
@@ -114,15 +116,31 @@ fn cholesky(l: &mut Lowering<'_>, op: OpId) -> Lowered {
 }
 
 fn triangular_solve(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
-    let transpose = matches!(l.word(op, "transpose_a"), "TRANSPOSE" | "ADJOINT");
+    let transpose = l.word(op, "transpose_a").to_owned();
     let flags = [
         l.flag(op, "left_side"),
         l.flag(op, "lower"),
-        transpose,
+        matches!(transpose.as_str(), "TRANSPOSE" | "ADJOINT"),
         l.flag(op, "unit_diagonal"),
     ];
-    Ok(vec![Bound::Tensor(l.solved(a, b, flags))])
+    Ok(vec![match (l.bound(op, 0)?, l.bound(op, 1)?) {
+        (Bound::Complex(real, imaginary), Bound::Complex(b_real, b_imaginary)) => {
+            for part in [real, b_real] {
+                l.as_matrices(part)?;
+            }
+            let imaginary = match transpose.as_str() {
+                "ADJOINT" => l.unary("neg", imaginary),
+                _ => imaginary,
+            };
+            let (a, b) = (l.joined(real, imaginary), l.joined(b_real, b_imaginary));
+            let made = l.solved(a, b, flags);
+            l.parts(made)
+        }
+        _ => {
+            let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
+            Bound::Tensor(l.solved(a, b, flags))
+        }
+    }])
 }
 
 fn getrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
@@ -138,7 +156,7 @@ fn getrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let made = l.add_all("stablehlo.lu", &[x], &[], types);
     // LAPACK counts rows from 1.
     let pivots = l.with_number("add", made[1], 1.0);
-    let info = l.success(op, 2)?;
+    let info = l.success(op, 2, x)?;
     Ok(vec![Bound::Tensor(made[0]), Bound::Tensor(pivots), info])
 }
 
@@ -149,14 +167,13 @@ fn potrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     // The other triangle stays as it was, and a matrix without a factor is told by its code.
     let inside = l.triangle(x, lower);
     let made = l.select(inside, factor, x);
-    let (dims, element) = l.stated(op, 1)?;
+    let (_, element) = l.stated(op, 1)?;
     let none = l.pointwise("is_nan", &[factor], &[], &Type::I1);
     let rank = l.rank(factor);
     let any = l
         .reduced(super::reduce::Kind::Or, none, &[rank - 2, rank - 1])
         .ok_or("reduces nothing")?;
     let code = l.cast(any, &element);
-    let code = l.broadcast_to(code, &dims);
     Ok(vec![Bound::Tensor(made), Bound::Tensor(code)])
 }
 
@@ -181,10 +198,10 @@ fn fft(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         _ => return Err("expected a tensor".to_owned()),
     };
     let rank = l.rank(real);
-    known_dims(&l.dims(real))?;
     if lengths.is_empty() || lengths.len() > rank {
         return Err(format!("transforms {} dimensions of {rank}", lengths.len()));
     }
+    known_dims(&l.dims(real)[rank - lengths.len()..])?;
     let first = rank - lengths.len();
     let element = l.element(real);
     let last = *lengths.last().unwrap_or(&1);
@@ -201,8 +218,7 @@ fn fft(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         Some(imaginary) => imaginary,
         None => {
             let zero = l.number(&element, 0.0);
-            let dims = l.dims(real);
-            l.broadcast_to(zero, &dims)
+            l.widened_like(zero, real)
         }
     };
     if l.dims(real).contains(&0) || lengths.contains(&0) {
@@ -250,12 +266,12 @@ impl Lowering<'_> {
         axis: usize,
         inverse: bool,
     ) -> (ValueId, ValueId) {
-        let (dims, element) = (self.dims(real), self.element(real));
-        let rank = dims.len();
-        let wide: Vec<i64> = [&dims[..], &[1]].concat();
-        let [first, second] = [real, imaginary].map(|part| self.reshaped(part, &wide));
+        let (sizes, element) = (self.sizes(real), self.element(real));
+        let rank = sizes.len();
+        let wide = [&sizes[..], &[Size::Known(1)]].concat();
+        let [first, second] = [real, imaginary].map(|part| self.resized(part, &wide));
         let both = self.concatenated(&[first, second], rank);
-        let length = self.integers_of(&[], &[dims[axis]]);
+        let length = self.size_number(sizes[axis]);
         let place = self.integers_of(&[], &[i64::try_from(axis).unwrap_or(0)]);
         let attributes = [("inverse", int(i64::from(inverse)))];
         let extents = self.dims(both);
@@ -268,7 +284,7 @@ impl Lowering<'_> {
         );
         let parts = [0, 1].map(|part| {
             let part = self.part(made, rank, part, part + 1, 1);
-            self.reshaped(part, &dims)
+            self.resized(part, &sizes)
         });
         (parts[0], parts[1])
     }

@@ -4,7 +4,7 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::attributes::check_axes;
 use super::build::{is_bool, is_float, is_unsigned, width};
-use super::shapes::known_dims;
+use super::sizes::{Size, dims_of};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -149,16 +149,22 @@ impl Lowering<'_> {
             let value = self.add("dot", &[left, right], &[], &result, &by);
             return Ok(self.truth(value, element));
         }
-        known_dims(&dims[0])?;
-        known_dims(&dims[1])?;
-        let count = |dims: &[i64]| dims.iter().product::<i64>();
-        let summed = count(&of(0, &axes.contracted[0]));
-        let (n_rows, n_columns) = (count(&rows), count(&columns));
-        let with = |last: [i64; 2]| -> Vec<i64> { [&batch[..], &last].concat() };
-        left = self.reshaped(left, &with([n_rows, summed]));
-        right = self.reshaped(right, &with([summed, n_columns]));
-        let value = self.add("dot", &[left, right], &[], &with([n_rows, n_columns]), &by);
-        let value = self.reshaped(value, &result);
+        let (left_sizes, right_sizes) = (self.sizes(left), self.sizes(right));
+        let (n_batch, n_rows) = (batch.len(), rows.len());
+        let (row_sizes, summed) = left_sizes[n_batch..].split_at(n_rows);
+        let column_sizes = &right_sizes[n_batch + axes.contracted[1].len()..];
+        let (n_rows, n_columns) = (
+            self.size_product(row_sizes)?,
+            self.size_product(column_sizes)?,
+        );
+        let summed = self.size_product(summed)?;
+        let batch = &left_sizes[..n_batch];
+        let with = |last: &[Size]| -> Vec<Size> { [batch, last].concat() };
+        left = self.resized(left, &with(&[n_rows, summed]));
+        right = self.resized(right, &with(&[summed, n_columns]));
+        let dims = dims_of(&with(&[n_rows, n_columns]));
+        let value = self.add("dot", &[left, right], &[], &dims, &by);
+        let value = self.resized(value, &with(&[row_sizes, column_sizes].concat()));
         Ok(self.truth(value, element))
     }
 

@@ -1,14 +1,15 @@
 //! Reductions by any body.
 //!
 //! A body of one operation is a kind that the row `reduce` has. Any other body is applied to halves of the elements at once,
-//! and again to the halves of what it gives: the order of a reduction is free, but not that of its operands.
+//! and again to the halves of what it gives: the order of a reduction is free, but not that of its operands. Along a
+//! dimension of unknown extent that is a loop, which begins with the first value.
 
 use tfrt_ir::{BlockId, OpId, Type, ValueId};
 
 use super::attributes::check_axes;
 use super::build::{int, is_bool, is_float, list, width};
-use super::control::flattened;
-use super::shapes::known_dims;
+use super::control::{flattened, unflattened};
+use super::sizes::{Size, TO_END};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] =
@@ -116,11 +117,11 @@ impl Lowering<'_> {
             Bound::Tensor(value) => Some(l.element(*value)),
             _ => None,
         };
-        let dims: Vec<Vec<i64>> = flattened(arguments)
-            .iter()
-            .map(|value| self.dims(*value))
-            .collect();
-        let dims = super::build::broadcast(&dims);
+        let tensors = flattened(arguments);
+        let dims: Vec<Vec<i64>> = tensors.iter().map(|value| self.dims(*value)).collect();
+        let broadcast = super::build::broadcast(&dims);
+        let like = dims.iter().position(|own| *own == broadcast);
+        let like = tensors[like.ok_or("has a body of tensors of different extents")?];
         let results = self.block(block, arguments)?;
         // What a body gives whatever its operands are is one number.
         let mut wide = Vec::with_capacity(results.len());
@@ -140,16 +141,23 @@ impl Lowering<'_> {
                             "has a body that gives {found} in place of its operand"
                         ));
                     }
-                    Bound::Tensor(self.broadcast_to(value, &dims))
+                    Bound::Tensor(self.made_like(value, like))
                 }
-                Bound::Complex(real, imaginary) => Bound::Complex(
-                    self.broadcast_to(real, &dims),
-                    self.broadcast_to(imaginary, &dims),
-                ),
+                Bound::Complex(real, imaginary) => {
+                    Bound::Complex(self.made_like(real, like), self.made_like(imaginary, like))
+                }
                 _ => return Err("has a body that gives no tensor".to_owned()),
             });
         }
         Ok(wide)
+    }
+
+    /// Broadcasts a value to the extents of another one, if it does not have them.
+    fn made_like(&mut self, value: ValueId, like: ValueId) -> ValueId {
+        match self.dims(value) == self.dims(like) {
+            true => value,
+            false => self.widened_like(value, like),
+        }
     }
 
     /// Applies a function to each tensor of values.
@@ -198,6 +206,63 @@ impl Lowering<'_> {
             }
             values = made;
         }
+    }
+
+    /// Reduces values along a dimension of unknown extent by a body, beginning with the first values; it is left with 1
+    /// element.
+    fn halved_in_turns(
+        &mut self,
+        block: BlockId,
+        values: Vec<Bound>,
+        inits: &[Bound],
+        axis: usize,
+    ) -> Lowered {
+        // The first values stand in front, so that there is an element.
+        let (tensors, first) = (flattened(&values), flattened(inits));
+        if tensors.len() != first.len() {
+            return Err("begins with values of other types".to_owned());
+        }
+        let mut state = Vec::with_capacity(tensors.len());
+        for (x, init) in tensors.into_iter().zip(first) {
+            let mut sizes = self.sizes(x);
+            sizes[axis] = Size::Known(1);
+            let init = self.widened(init, &sizes);
+            state.push(self.concatenated(&[init, x], axis));
+        }
+        let types = self.types_of(&state);
+        let (condition, ()) = self.region(&types, |l, arguments| {
+            let n = l.size_along(arguments[0], axis);
+            let (n, one) = (l.size_number(n), l.integers_of(&[], &[1]));
+            Ok((vec![l.compare("gt", n, one)], ()))
+        })?;
+        let (body, ()) = self.region(&types, |l, arguments| {
+            let n = l.size_along(arguments[0], axis);
+            let half = l.size_quotient(n, Size::Known(2))?;
+            let even = l.size_product(&[half, Size::Known(2)])?;
+            let arguments = unflattened(&values, arguments)?;
+            let start = Size::Known(0);
+            let pairs = l.all(&arguments, |l, x| Ok(l.cut(x, axis, start, even)))?;
+            let left = l.all(&pairs, |l, x| Ok(l.part(x, axis, 0, TO_END, 2)))?;
+            let right = l.all(&pairs, |l, x| Ok(l.part(x, axis, 1, TO_END, 2)))?;
+            let rest = l.all(&arguments, |l, x| {
+                Ok(l.cut(x, axis, even, Size::Known(TO_END)))
+            })?;
+            let both: Vec<Bound> = left.into_iter().chain(right).collect();
+            let made = flattened(&l.applied(block, &both)?);
+            let rest = flattened(&rest);
+            if made.len() != rest.len() {
+                return Err("has a body that gives values of other types".to_owned());
+            }
+            let next = made.into_iter().zip(rest);
+            let next = next.map(|(made, rest)| l.concatenated(&[made, rest], axis));
+            Ok((next.collect(), ()))
+        })?;
+        let results = self.looped(&state, condition, body);
+        let results = results
+            .into_iter()
+            .map(|x| self.part(x, axis, 0, 1, 1))
+            .collect();
+        unflattened(&values, results)
     }
 
     /// Reduces a tensor along dimensions by a kind, without the first value.
@@ -289,20 +354,23 @@ fn reduce(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     {
         return Ok(vec![Bound::Tensor(l.begun(kind, *init, value))]);
     }
-    known_dims(&dims)?;
-    let rest: Vec<i64> = (0..dims.len())
+    let sizes = l.sizes(tensors[0]);
+    let rest: Vec<Size> = (0..dims.len())
         .filter(|axis| !axes.contains(axis))
-        .map(|axis| dims[axis])
+        .map(|axis| sizes[axis])
         .collect();
     if axes.iter().any(|axis| dims[*axis] == 0) {
-        return l.all(inits, |l, init| Ok(l.broadcast_to(init, &rest)));
+        return l.all(inits, |l, init| Ok(l.widened(init, &rest)));
     }
     let mut values = values.to_vec();
     for axis in &axes {
-        values = l.halved(body, values, *axis)?;
+        values = match dims[*axis] {
+            -1 => l.halved_in_turns(body, values, inits, *axis)?,
+            _ => l.halved(body, values, *axis)?,
+        };
     }
-    let values = l.all(&values, |l, x| Ok(l.reshaped(x, &rest)))?;
-    let inits = l.all(inits, |l, init| Ok(l.broadcast_to(init, &rest)))?;
+    let values = l.all(&values, |l, x| Ok(l.resized(x, &rest)))?;
+    let inits = l.all(inits, |l, init| Ok(l.widened(init, &rest)))?;
     let arguments: Vec<Bound> = inits.into_iter().chain(values).collect();
     l.applied(body, &arguments)
 }

@@ -8,6 +8,7 @@ use super::build::{is_bool, is_float, is_unsigned, width};
 use super::control::{flattened, unflattened};
 use super::gather::Rows;
 use super::reduce::Kind;
+use super::sizes::{Size, dims_of};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[("stablehlo.scatter", scatter)];
@@ -37,11 +38,13 @@ fn scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     ];
     let ranks = [dims.len(), l.rank(indices), update_dims.len()];
     let places = l.places(op, "scatter_dimension_numbers", names, ranks)?;
-    let mut sizes = vec![1; dims.len()];
+    let mut sizes = vec![Size::Known(1); dims.len()];
     for (axis, offset) in places.window(dims.len()).into_iter().zip(&places.offsets) {
-        sizes[axis] = update_dims[*offset];
+        sizes[axis] = l.size_along(update, *offset);
     }
-    if sizes.iter().zip(&dims).any(|(size, dim)| size > dim) {
+    let is_outside = |(size, dim): (&Size, &i64)| *dim >= 0 && size.dim() > *dim;
+    if sizes.iter().zip(&dims).any(is_outside) {
+        let sizes = dims_of(&sizes);
         return Err(format!(
             "puts slices of extents {sizes:?} into a tensor of extents {dims:?}"
         ));
@@ -50,7 +53,16 @@ fn scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     if update_dims.contains(&0) || dims.contains(&0) {
         return Ok(values.to_vec());
     }
-    let rows = l.rows(&dims, indices, &places, &sizes, &update_dims, false)?;
+    let index_dims = l.dims(indices);
+    let is_known = ![&dims, &index_dims, &update_dims]
+        .iter()
+        .any(|dims| dims.contains(&-1));
+    let rows = if is_known {
+        let sizes = dims_of(&sizes);
+        l.rows(&dims, indices, &places, &sizes, &update_dims, false)?
+    } else {
+        l.rows_when_run(value, indices, &places, &sizes, update_dims.len(), false)?
+    };
     l.scattered(body, values, updates, &rows)
 }
 
@@ -80,19 +92,25 @@ impl Lowering<'_> {
         }
         Ok(vec![match (value, update) {
             (Bound::Tensor(x), Bound::Tensor(y)) => {
-                Bound::Tensor(self.scattered_by(kind, *x, *y, rows))
+                Bound::Tensor(self.scattered_by(kind, *x, *y, rows)?)
             }
             (Bound::Complex(a, b), Bound::Complex(c, d)) => Bound::Complex(
-                self.scattered_by(kind, *a, *c, rows),
-                self.scattered_by(kind, *b, *d, rows),
+                self.scattered_by(kind, *a, *c, rows)?,
+                self.scattered_by(kind, *b, *d, rows)?,
             ),
             _ => return Err("puts a tensor into one of another type".to_owned()),
         }])
     }
 
     /// Puts rows into a tensor by a reduction that `scatter_nd` has.
-    fn scattered_by(&mut self, kind: Kind, x: ValueId, update: ValueId, rows: &Rows) -> ValueId {
-        let (dims, element) = (self.dims(x), self.element(x));
+    fn scattered_by(
+        &mut self,
+        kind: Kind,
+        x: ValueId,
+        update: ValueId,
+        rows: &Rows,
+    ) -> Result<ValueId, String> {
+        let (sizes, element) = (self.sizes(x), self.element(x));
         // Truth values are numbers meanwhile; small integers are larger ones.
         let by = match &element {
             _ if kind == Kind::Second => element.clone(),
@@ -111,22 +129,22 @@ impl Lowering<'_> {
             Kind::Min | Kind::And => "min",
         };
         let (wide, update) = (self.cast(x, &by), self.cast(update, &by));
-        let table = self.as_rows(wide, rows.n_leading);
+        let table = self.as_rows(wide, rows.n_leading)?;
         let (mut table, mut at) = (table, rows.at);
-        let n_rows = self.dims(table)[0];
+        let n_rows = self.size_along(table, 0);
         // What is put outside goes to a row of its own, which is dropped.
         if let Some(within) = rows.within {
-            let outside = self.integers_of(&[], &[n_rows]);
+            let outside = self.size_number(n_rows);
             at = self.select(within, at, outside);
-            let mut extents = self.dims(table);
-            extents[0] = 1;
+            let mut extents = self.sizes(table);
+            extents[0] = Size::Known(1);
             let zero = self.number(&by, 0.0);
-            let spare = self.broadcast_to(zero, &extents);
+            let spare = self.widened(zero, &extents);
             table = self.concatenated(&[table, spare], 0);
         }
-        let mut index_dims = self.dims(at);
-        index_dims.push(1);
-        let at = self.reshaped(at, &index_dims);
+        let mut index_sizes = self.sizes(at);
+        index_sizes.push(Size::Known(1));
+        let at = self.resized(at, &index_sizes);
         let table_dims = self.dims(table);
         let attributes = [("reduction", Attribute::string(reduction))];
         let made = self.add(
@@ -136,9 +154,13 @@ impl Lowering<'_> {
             &table_dims,
             &by,
         );
-        let made = self.part(made, 0, 0, n_rows, 1);
-        let made = self.reshaped(made, &dims);
-        self.cast(made, &element)
+        let made = match (n_rows, rows.within) {
+            (_, None) => made,
+            (Size::Known(n_rows), _) => self.part(made, 0, 0, n_rows, 1),
+            (Size::At(_), _) => self.part(made, 0, 0, -1, 1),
+        };
+        let made = self.resized(made, &sizes);
+        Ok(self.cast(made, &element))
     }
 
     /// Puts rows into tensors one after the other.
@@ -149,23 +171,24 @@ impl Lowering<'_> {
         updates: &[Bound],
         rows: &Rows,
     ) -> Lowered {
-        let n: i64 = self.dims(rows.at).iter().product();
+        let n = self.sizes(rows.at);
+        let n = self.size_product(&n)?;
         let n_leading = rows.n_leading;
-        let shapes: Vec<Vec<i64>> = flattened(values)
-            .iter()
-            .map(|value| self.dims(*value))
-            .collect();
-        let tables = self.all(values, |l, x| Ok(l.as_rows(x, n_leading)))?;
+        let mut shapes = Vec::new();
+        for value in flattened(values) {
+            shapes.push(self.sizes(value));
+        }
+        let tables = self.all(values, |l, x| l.as_rows(x, n_leading))?;
         let updates = self.all(updates, |l, x| {
-            let dims = l.dims(x);
+            let sizes = l.sizes(x);
             let n_whole = l.rank(rows.at);
-            let extents: Vec<i64> = [&[n][..], &dims[n_whole..]].concat();
-            Ok(l.reshaped(x, &extents))
+            let extents = [&[n][..], &sizes[n_whole..]].concat();
+            Ok(l.resized(x, &extents))
         })?;
-        let at = self.reshaped(rows.at, &[n]);
-        let within = rows.within.map(|within| self.reshaped(within, &[n]));
+        let at = self.resized(rows.at, &[n]);
+        let within = rows.within.map(|within| self.resized(within, &[n]));
         let turn = self.integers_of(&[], &[0]);
-        let last = self.integers_of(&[], &[n]);
+        let last = self.size_number(n);
         let mut state = vec![turn];
         state.extend(flattened(&tables));
         let types = self.types_of(&state);
@@ -217,7 +240,7 @@ impl Lowering<'_> {
         let results: Vec<ValueId> = results[1..]
             .iter()
             .zip(&shapes)
-            .map(|(value, dims)| self.reshaped(*value, dims))
+            .map(|(value, sizes)| self.resized(*value, sizes))
             .collect();
         unflattened(values, results)
     }

@@ -4,6 +4,7 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::attributes::check_axes;
 use super::build::{int, list};
+use super::sizes::{Size, TO_END, dims_of};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -58,7 +59,8 @@ impl Lowering<'_> {
         self.add("transpose", &[x], &[("perm", list(&perm))], &dims, &element)
     }
 
-    /// Takes a slice along each dimension.
+    /// Takes a slice along each dimension. Of a dimension of unknown extent a limit below 0 counts from the end, and
+    /// [`TO_END`] is the end.
     pub(super) fn sliced(
         &mut self,
         x: ValueId,
@@ -67,28 +69,30 @@ impl Lowering<'_> {
         strides: &[i64],
     ) -> ValueId {
         let dims = self.dims(x);
+        let is_whole = |axis: usize| {
+            let limit = if dims[axis] < 0 { TO_END } else { dims[axis] };
+            starts[axis] == 0 && limits[axis] == limit && (strides[axis] == 1 || dims[axis] == 1)
+        };
         let extents: Vec<i64> = (0..dims.len())
             .map(|axis| {
+                if dims[axis] < 0 && !(0..TO_END).contains(&limits[axis]) {
+                    return -1;
+                }
                 let size = (limits[axis] - starts[axis]).max(0);
                 (size + strides[axis] - 1) / strides[axis]
             })
             .collect();
-        if extents == dims {
+        let changed: Vec<usize> = (0..dims.len()).filter(|axis| !is_whole(*axis)).collect();
+        if changed.is_empty() {
             return x;
         }
         let known = self.known(x).filter(|_| dims.len() == 1);
-        let axes: Vec<i64> = (0..i64::try_from(dims.len()).unwrap_or(0))
-            .filter(|axis| {
-                let axis = usize::try_from(*axis).unwrap_or(0);
-                extents[axis] != dims[axis] || starts[axis] != 0
-            })
+        let axes: Vec<i64> = changed
+            .iter()
+            .filter_map(|axis| i64::try_from(*axis).ok())
             .collect();
-        let of = |all: &[i64]| -> Vec<i64> {
-            axes.iter()
-                .map(|axis| all[usize::try_from(*axis).unwrap_or(0)])
-                .collect()
-        };
-        let operands = [of(starts), of(limits), axes.clone(), of(strides)];
+        let of = |all: &[i64]| -> Vec<i64> { changed.iter().map(|axis| all[*axis]).collect() };
+        let operands = [of(starts), of(limits), axes, of(strides)];
         let operands = operands.map(|values| self.shape(&values));
         let [starts_at, ends_at, axes, steps] = operands;
         let element = self.element(x);
@@ -104,7 +108,7 @@ impl Lowering<'_> {
         value
     }
 
-    /// Takes a part along one dimension.
+    /// Takes a part along one dimension, as `sliced` does.
     pub(super) fn part(
         &mut self,
         x: ValueId,
@@ -115,7 +119,7 @@ impl Lowering<'_> {
     ) -> ValueId {
         let dims = self.dims(x);
         let mut starts = vec![0; dims.len()];
-        let mut limits = dims.clone();
+        let mut limits = whole(&dims);
         let mut strides = vec![1; dims.len()];
         (starts[axis], limits[axis], strides[axis]) = (start, limit, stride);
         self.sliced(x, &starts, &limits, &strides)
@@ -165,23 +169,88 @@ impl Lowering<'_> {
             if between < 0 {
                 return Err(format!("pads {between} elements between others"));
             }
-            if between == 0 || n < 2 {
+            if between == 0 || n == 0 || n == 1 {
                 continue;
             }
-            // Each element gets a dimension of its own, in which others follow it.
-            let mut apart = dims.clone();
-            apart.insert(axis + 1, 1);
-            let wide = self.reshaped(x, &apart);
-            let mut ends = vec![0; apart.len()];
-            ends[axis + 1] = between;
-            let wide = self.pad_outside(wide, value, &vec![0; apart.len()], &ends)?;
-            let mut together = dims;
-            together[axis] = checked(n, |n| n.checked_mul(between + 1))?;
-            let wide = self.reshaped(wide, &together);
-            let end = checked(n - 1, |n| n.checked_mul(between + 1))? + 1;
-            x = self.part(wide, axis, 0, end, 1);
+            x = self.pad_between(x, value, axis, Size::Known(between))?;
         }
         self.pad_outside(x, value, low, high)
+    }
+
+    /// Adds elements around and between those of a tensor, as many as sizes say.
+    pub(super) fn padded_by(
+        &mut self,
+        x: ValueId,
+        value: ValueId,
+        [low, high, interior]: [&[Size]; 3],
+    ) -> Result<ValueId, String> {
+        let [low_dims, high_dims, interior_dims] = [low, high, interior].map(dims_of);
+        let is_known = |sizes: &[Size]| sizes.iter().all(|size| matches!(size, Size::Known(_)));
+        if is_known(low) && is_known(high) && is_known(interior) {
+            return self.padded(x, value, &low_dims, &high_dims, &interior_dims);
+        }
+        let mut x = x;
+        for (axis, between) in interior.iter().enumerate() {
+            if *between != Size::Known(0) {
+                x = self.pad_between(x, value, axis, *between)?;
+            }
+        }
+        let pads = self.sizes_list(&[low, high].concat());
+        let dims = self.dims(x);
+        let extents: Vec<i64> = (0..dims.len())
+            .map(|axis| match (dims[axis], low[axis], high[axis]) {
+                (-1, ..) | (_, Size::At(_), _) | (.., Size::At(_)) => Ok(-1),
+                (dim, Size::Known(low), Size::Known(high)) => {
+                    checked(dim, |dim| dim.checked_add(low)?.checked_add(high))
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        let element = self.element(x);
+        Ok(self.add("pad", &[x, pads, value], &[], &extents, &element))
+    }
+
+    /// Adds elements between those along a dimension: each gets a dimension of its own, in which others follow it.
+    fn pad_between(
+        &mut self,
+        x: ValueId,
+        value: ValueId,
+        axis: usize,
+        between: Size,
+    ) -> Result<ValueId, String> {
+        let sizes = self.sizes(x);
+        let mut apart = sizes.clone();
+        apart.insert(axis + 1, Size::Known(1));
+        let wide = self.resized(x, &apart);
+        let mut ends = vec![Size::Known(0); apart.len()];
+        let none = ends.clone();
+        ends[axis + 1] = between;
+        let wide = self.padded_by(wide, value, [&none, &ends, &none])?;
+        let step = self.size_sum(between, Size::Known(1))?;
+        let mut together = sizes.clone();
+        together[axis] = self.size_product(&[sizes[axis], step])?;
+        let wide = self.resized(wide, &together);
+        // Nothing follows the last one.
+        Ok(match (together[axis], between) {
+            (Size::Known(n), Size::Known(between)) => self.part(wide, axis, 0, n - between, 1),
+            (_, Size::Known(between)) => self.part(wide, axis, 0, -between, 1),
+            (n, _) => {
+                let end = self.size_difference(n, between)?;
+                self.cut(wide, axis, Size::Known(0), end)
+            }
+        })
+    }
+
+    /// Takes the elements along a dimension from one place to another, which may be known only when the model runs.
+    pub(super) fn cut(&mut self, x: ValueId, axis: usize, start: Size, end: Size) -> ValueId {
+        let mut dims = self.dims(x);
+        dims[axis] = match (start, end) {
+            (Size::Known(start), Size::Known(end)) => (end - start).max(0),
+            _ => -1,
+        };
+        let (starts, ends) = (self.size_list(start), self.size_list(end));
+        let axes = self.shape(&[i64::try_from(axis).unwrap_or(0)]);
+        let element = self.element(x);
+        self.add("slice", &[x, starts, ends, axes], &[], &dims, &element)
     }
 
     fn pad_outside(
@@ -204,8 +273,9 @@ impl Lowering<'_> {
         if before.iter().chain(&after).any(|size| *size > 0) {
             let extents = dims.iter().zip(before.iter().zip(&after));
             let extents: Vec<i64> = extents
-                .map(|(dim, (before, after))| {
-                    checked(*dim, |dim| dim.checked_add(*before)?.checked_add(*after))
+                .map(|(dim, (before, after))| match dim {
+                    -1 => Ok(-1),
+                    dim => checked(*dim, |dim| dim.checked_add(*before)?.checked_add(*after)),
                 })
                 .collect::<Result<_, _>>()?;
             let pads: Vec<i64> = before.iter().chain(&after).copied().collect();
@@ -218,7 +288,11 @@ impl Lowering<'_> {
         let limits: Vec<i64> = extents
             .iter()
             .zip(high)
-            .map(|(size, high)| (size + high.min(&0)).max(0))
+            .map(|(size, high)| match (size, high) {
+                (-1, 0..) => TO_END,
+                (-1, high) => *high,
+                (size, high) => (size + high.min(&0)).max(0),
+            })
             .collect();
         Ok(self.sliced(wide, &starts, &limits, &vec![1; extents.len()]))
     }
@@ -282,6 +356,42 @@ impl Lowering<'_> {
         let narrow = self.reshaped(sorted, &apart[first..]);
         Ok(self.broadcast_to(narrow, dims))
     }
+
+    /// Gives each dimension of a value a place among those of a tensor of these sizes.
+    pub(super) fn spread_over(
+        &mut self,
+        x: ValueId,
+        places: &[usize],
+        sizes: &[Size],
+    ) -> Result<ValueId, String> {
+        let (own, dims) = (self.dims(x), dims_of(sizes));
+        if !own.contains(&-1) && !dims.contains(&-1) {
+            return self.spread(x, places, &dims);
+        }
+        let narrow = self.apart(x, places, sizes.len());
+        Ok(self.widened(narrow, sizes))
+    }
+
+    /// Gives each dimension of a value a place among those of another rank; the others are 1, or left out in front.
+    pub(super) fn apart(&mut self, x: ValueId, places: &[usize], rank: usize) -> ValueId {
+        let own = self.sizes(x);
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|index| places[*index]);
+        let sorted = self.transposed(x, &order);
+        let mut apart = vec![Size::Known(1); rank];
+        for (index, place) in places.iter().enumerate() {
+            apart[*place] = own[index];
+        }
+        let first = places.iter().min().copied().unwrap_or(rank);
+        self.resized(sorted, &apart[first..])
+    }
+}
+
+/// Returns the limits of slices that are all there is along dimensions.
+pub(super) fn whole(dims: &[i64]) -> Vec<i64> {
+    dims.iter()
+        .map(|size| if *size < 0 { TO_END } else { *size })
+        .collect()
 }
 
 /// Returns a number that is calculated, or an error if it is none.
@@ -420,7 +530,6 @@ fn pad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let (low, high, interior) = (low?, high?, interior?);
     Ok(vec![match (value, l.bound(op, 1)?) {
         (Bound::Tensor(x), Bound::Tensor(by)) => {
-            known_dims(&l.dims(x))?;
             Bound::Tensor(l.padded(x, by, &low, &high, &interior)?)
         }
         (Bound::Complex(a, b), Bound::Complex(c, d)) => Bound::Complex(

@@ -6,7 +6,7 @@ use super::build::{encoded, is_float, list, width};
 use super::control::flattened;
 use super::gather::Rows;
 use super::reduce::Kind;
-use super::shapes::{checked, known_dims};
+use super::sizes::{Size, TO_END};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -29,7 +29,9 @@ struct Windows {
 }
 
 impl Windows {
+    /// Reads windows from attributes. Numbers are small enough for the product of two.
     fn read(l: &Lowering<'_>, op: OpId, rank: usize) -> Result<Windows, String> {
+        const MOST: i64 = 1 << 30;
         let sizes = l.ints_or(op, "window_dimensions", rank, 1)?;
         let strides = l.ints_or(op, "window_strides", rank, 1)?;
         let dilations = l.ints_or(op, "window_dilations", rank, 1)?;
@@ -40,8 +42,13 @@ impl Windows {
             .chain(&strides)
             .chain(&dilations)
             .chain(&interior);
-        if all.clone().any(|size| *size < 1) {
-            return Err("has windows, strides or dilations below 1".to_owned());
+        if let Some(found) = all.clone().find(|size| !(1..=MOST).contains(*size)) {
+            return Err(format!(
+                "has windows, strides or dilations of {found}, expected 1 to {MOST}"
+            ));
+        }
+        if pads.iter().any(|pad| !(-MOST..=MOST).contains(pad)) {
+            return Err(format!("has pads of more than {MOST}"));
         }
         Ok(Windows {
             sizes,
@@ -53,13 +60,27 @@ impl Windows {
         })
     }
 
-    /// Returns the number of windows along a dimension of a padded operand.
+    /// Returns the number of windows along a dimension of a padded operand, -1 if its extent is unknown.
     fn count(&self, axis: usize, size: i64) -> i64 {
         let reach = (self.sizes[axis] - 1) * self.dilations[axis] + 1;
-        if size < reach {
+        if size < 0 {
+            -1
+        } else if size < reach {
             0
         } else {
             (size - reach) / self.strides[axis] + 1
+        }
+    }
+
+    /// Returns the limit of the slice that has an element of each window: the one at `start`, of an operand whose elements
+    /// are put together of `reached` ones. There are `count` windows.
+    fn limit(&self, axis: usize, count: i64, start: i64, reached: i64) -> i64 {
+        // Where the number of windows is unknown, it is told from the end.
+        let behind = (self.sizes[axis] - reached) * self.dilations[axis] - start;
+        match (count, behind) {
+            (-1, 0) => TO_END,
+            (-1, behind) => -behind,
+            _ => start + (count - 1) * self.strides[axis] + 1,
         }
     }
 }
@@ -75,7 +96,6 @@ fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let (values, inits) = operands.split_at(operands.len() / 2);
     let first = *flattened(values).first().ok_or("expected a tensor")?;
     let dims = l.dims(first);
-    known_dims(&dims)?;
     let windows = Windows::read(l, op, dims.len())?;
     let body = l.body(op, 0)?;
     let kind = l.kind(body).filter(|kind| *kind != Kind::Second);
@@ -115,7 +135,8 @@ fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     for (axis, count) in counts.iter().enumerate() {
         wide = l.along(body, kind, wide, &windows, axis, *count)?;
     }
-    let inits = l.all(inits, |l, init| Ok(l.broadcast_to(init, &counts)))?;
+    let like = flattened(&wide)[0];
+    let inits = l.all(inits, |l, init| Ok(l.widened_like(init, like)))?;
     if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, &wide[..], &inits[..]) {
         return Ok(vec![Bound::Tensor(l.begun(kind, *init, *x))]);
     }
@@ -201,7 +222,7 @@ impl Lowering<'_> {
     ) -> Lowered {
         let rank = counts.len();
         let n: i64 = windows.sizes.iter().product();
-        let mut sum = self.all(inits, |l, init| Ok(l.broadcast_to(init, counts)))?;
+        let mut sum = Vec::new();
         for step in 0..n {
             let mut rest = step;
             let mut starts = vec![0; rank];
@@ -210,11 +231,15 @@ impl Lowering<'_> {
                 rest /= windows.sizes[axis];
             }
             let limits: Vec<i64> = (0..rank)
-                .map(|axis| starts[axis] + (counts[axis] - 1) * windows.strides[axis] + 1)
+                .map(|axis| windows.limit(axis, counts[axis], starts[axis], 1))
                 .collect();
             let next = self.all(wide, |l, x| {
                 Ok(l.sliced(x, &starts, &limits, &windows.strides))
             })?;
+            if step == 0 {
+                let like = flattened(&next)[0];
+                sum = self.all(inits, |l, init| Ok(l.widened_like(init, like)))?;
+            }
             sum = match (kind, &sum[..], &next[..]) {
                 (Some(kind), [Bound::Tensor(init)], [Bound::Tensor(next)]) if step == 0 => {
                     vec![Bound::Tensor(self.begun(kind, *init, *next))]
@@ -241,17 +266,15 @@ impl Lowering<'_> {
             windows.strides[axis],
             windows.dilations[axis],
         );
-        let reach = (count - 1) * stride + 1;
-        // The values at an offset of each window.
-        let at = |l: &mut Self, values: &[Bound], start: i64| {
-            l.all(values, |l, x| {
-                Ok(l.part(x, axis, start, start + reach, stride))
-            })
+        // The values at an offset of each window, of an operand whose elements are put together of so many.
+        let at = |l: &mut Self, values: &[Bound], start: i64, reached: i64| {
+            let limit = windows.limit(axis, count, start, reached);
+            l.all(values, |l, x| Ok(l.part(x, axis, start, limit, stride)))
         };
         if size <= 16 {
-            let mut sum = at(self, &values, 0)?;
+            let mut sum = at(self, &values, 0, 1)?;
             for step in 1..size {
-                let next = at(self, &values, step * dilation)?;
+                let next = at(self, &values, step * dilation, 1)?;
                 sum = self.both(body, kind, sum, next)?;
             }
             return Ok(sum);
@@ -260,7 +283,7 @@ impl Lowering<'_> {
         let (mut sum, mut done): (Option<Vec<Bound>>, i64) = (None, 0);
         loop {
             if size & reached != 0 {
-                let next = at(self, &power, done * dilation)?;
+                let next = at(self, &power, done * dilation, reached)?;
                 sum = Some(match sum {
                     Some(sum) => self.both(body, kind, sum, next)?,
                     None => next,
@@ -272,8 +295,13 @@ impl Lowering<'_> {
             }
             let shift = reached * dilation;
             let n = self.dims(flattened(&power)[0])[axis];
-            let left = self.all(&power, |l, x| Ok(l.part(x, axis, 0, n - shift, 1)))?;
-            let right = self.all(&power, |l, x| Ok(l.part(x, axis, shift, n, 1)))?;
+            let (limit, end) = if n < 0 {
+                (-shift, TO_END)
+            } else {
+                (n - shift, n)
+            };
+            let left = self.all(&power, |l, x| Ok(l.part(x, axis, 0, limit, 1)))?;
+            let right = self.all(&power, |l, x| Ok(l.part(x, axis, shift, end, 1)))?;
             power = self.both(body, kind, left, right)?;
             reached *= 2;
         }
@@ -305,7 +333,7 @@ impl Lowering<'_> {
 fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let (x, source, init) = (l.operand(op, 0)?, l.operand(op, 1)?, l.operand(op, 2)?);
     let (dims, element) = (l.dims(x), l.element(x));
-    known_dims(&dims)?;
+    let sizes = l.sizes(x);
     let windows = Windows::read(l, op, dims.len())?;
     let (select, scatter) = (l.body(op, 0)?, l.body(op, 1)?);
     let padding = match is_float(&element) {
@@ -314,10 +342,10 @@ fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     };
     let none = l.elements(&[], &element, encoded(&element, padding));
     let wide = l.padded(x, none, &windows.low, &windows.high, &windows.interior)?;
-    let count: i64 = dims.iter().product();
-    let numbers = l.count(count, &Type::I64);
-    let numbers = l.reshaped(numbers, &dims);
-    let outside = l.integers_of(&[], &[count]);
+    let count = l.size_product(&sizes)?;
+    let numbers = l.numbers_below(count, &Type::I64);
+    let numbers = l.resized(numbers, &sizes);
+    let outside = l.size_number(count);
     let numbers = l.padded(
         numbers,
         outside,
@@ -329,10 +357,11 @@ fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let counts: Vec<i64> = (0..dims.len())
         .map(|axis| windows.count(axis, wide_dims[axis]))
         .collect();
-    if counts != l.dims(source) {
+    let source_dims = l.dims(source);
+    let fits = |(count, own): (&i64, &i64)| *count < 0 || *own < 0 || count == own;
+    if counts.len() != source_dims.len() || !counts.iter().zip(&source_dims).all(fits) {
         return Err(format!(
-            "scatters a tensor of extents {:?} to windows of {counts:?}",
-            l.dims(source)
+            "scatters a tensor of extents {source_dims:?} to windows of {counts:?}"
         ));
     }
     const MOST: i64 = 4096;
@@ -351,12 +380,8 @@ fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             rest /= windows.sizes[axis];
         }
         let limits: Vec<i64> = (0..dims.len())
-            .map(|axis| {
-                checked(starts[axis], |start| {
-                    start.checked_add((counts[axis] - 1) * windows.strides[axis] + 1)
-                })
-            })
-            .collect::<Result<_, _>>()?;
+            .map(|axis| windows.limit(axis, counts[axis], starts[axis], 1))
+            .collect();
         let next = [wide, numbers].map(|x| l.sliced(x, &starts, &limits, &windows.strides));
         chosen = Some(match chosen {
             None => next,
@@ -380,9 +405,10 @@ fn select_and_scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     }
     let [_, at] = chosen.ok_or("has windows without elements")?;
     let within = l.compare("lt", at, outside);
-    let last = l.integers_of(&[], &[count - 1]);
+    let last = l.size_difference(count, Size::Known(1))?;
+    let last = l.size_number(last);
     let at = l.binary("min", at, last);
-    let base = l.broadcast_to(init, &dims);
+    let base = l.widened(init, &sizes);
     let rows = Rows {
         n_leading: dims.len(),
         at,

@@ -1,4 +1,6 @@
 //! Operations of formats other than ONNX that nothing stands for: all of them, with their nodes.
+//!
+//! Those of a format without rules are told by the pass that replaces them, as those of StableHLO.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +22,11 @@ pub(super) fn missing(module: &Module) -> Vec<MissingOp> {
         };
         let is_other =
             |format: &&Legalize| format.dialect == dialect && !DIALECT.0.starts_with(dialect);
+        let has_rules = |format: &&Legalize| names(format).next().is_some();
         let Some(format) = others
             .iter()
             .find(is_other)
+            .filter(has_rules)
             .filter(|format| !knows(format, name))
         else {
             return;

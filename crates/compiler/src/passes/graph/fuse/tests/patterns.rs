@@ -45,6 +45,9 @@ fn rows(lines: &[&str]) -> String {
         ("rate", "0.797884583", "f32"),
         ("cubic", "0.044715", "f32"),
         ("epsilon", "1.0e-5", "f32"),
+        ("least", "0xFF800000", "f32"),
+        ("column", "[2, 1]", "2xi64"),
+        ("whole", "[2, 4]", "2xi64"),
         ("last", "-1", "1xi64"),
         ("first", "0", "1xi64"),
         ("scale", "[1.0, 2.0, 3.0, 4.0]", "4xf32"),
@@ -236,6 +239,64 @@ fn layer_normalization_is_found() {
     assert!(rows(&product).contains("graph.norm"));
     let unshifted = [&NORM[..7], &["y Mul scale n"]].concat();
     assert!(rows(&unshifted).contains("graph.norm"));
+}
+
+const SOFTMAX: [&str; 5] = [
+    "m ReduceMax x last",
+    "d Sub x m",
+    "e Exp d",
+    "s ReduceSum e last",
+    "y Div e s",
+];
+
+#[test]
+fn softmax_is_found() {
+    expect![[r#"
+        func.func @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {model.input_dims = [[2, 4]], model.input_names = ["x"], model.output_names = ["y"]} {
+          %0 = "graph.softmax"(%arg0) {axis = -1} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          tfrt.return %0 : tensor<2x4xf32>
+        }
+    "#]]
+    .assert_eq(&rows(&SOFTMAX));
+    // As JAX writes it: the least number once more, and rows that are spread by themselves.
+    let spread = [
+        "l ReduceMax x last {keepdims = 0 : i64}",
+        "n Max least l",
+        "m Reshape n column",
+        "d Sub x m",
+        "e Exp d",
+        "r ReduceSum e last {keepdims = 0 : i64}",
+        "t Reshape r column",
+        "s Expand t whole",
+        "y Div e s",
+    ];
+    let found = rows(&spread);
+    assert!(
+        found.contains("graph.softmax") && !found.contains("exp"),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_is_not_quite_softmax_stays() {
+    let changes: [(usize, &str); 7] = [
+        (0, "m ReduceMin x last"),
+        (0, "m ReduceMax x first"),
+        (1, "d Sub m x"),
+        (2, "e Sinh d"),
+        (3, "s ReduceSum e first"),
+        (3, "s ReduceSum d last"),
+        (4, "y Div s e"),
+    ];
+    for (place, line) in changes {
+        let mut lines = SOFTMAX;
+        lines[place] = line;
+        let found = rows(&lines);
+        assert!(!found.contains("graph.softmax"), "{place}: {found}");
+    }
+    // Somebody else looks at the exponentials.
+    let used = [&SOFTMAX[..4], &["q Div e s", "y Add q e"]].concat();
+    assert!(!rows(&used).contains("graph.softmax"));
 }
 
 #[test]
