@@ -10,7 +10,7 @@ use std::hint::black_box;
 use tfrt_benches::cases::{Case, NAMES};
 use tfrt_benches::compare::{Contender, Subject};
 use tfrt_benches::measure::Clock;
-use tfrt_benches::ours::{Order, Ours, Threads};
+use tfrt_benches::ours::{Bound, Order, Ours, Threads};
 use tfrt_benches::table::Bench;
 use tfrt_host::RequestContext;
 
@@ -47,7 +47,11 @@ fn peers(case: &Case) -> Vec<Contender> {
     };
     match case.name {
         "synchronous" | "async_chain" | "async_fan" => graphs(case.name),
-        "empty" => vec![here("call through a pointer", black_box), new_request(case)],
+        "empty" => vec![
+            here("call through a pointer", black_box),
+            bound(case),
+            new_request(case),
+        ],
         "call" => vec![here("Rust", |x| {
             (0..1_000).fold(x, |x, _| black_box(next as fn(i32) -> i32)(x))
         })],
@@ -80,6 +84,15 @@ fn fib(n: i32) -> i32 {
         return n;
     }
     black_box(fib(n - 1)) + black_box(fib(n - 2))
+}
+
+/// Returns the case's function, bound.
+fn bound(case: &Case) -> Contender {
+    let mut bound = Ours::new(&case.text, Order::Static, Threads::Caller).bind();
+    let arguments = case.arguments.clone();
+    Contender::new(Bound::NAME, Clock::Process, move || {
+        bound.call(&arguments).expect("the case has an answer")
+    })
 }
 
 /// Returns the case's function in a request of its own for each call.

@@ -7,8 +7,8 @@ use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThrea
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::{
-    AnyAsyncValue, Error, ExecutionContext, Function, HostContext, HostContextBuilder, Program,
-    RequestContext,
+    AnyAsyncValue, BoundCall, Error, ExecutionContext, Function, HostContext, HostContextBuilder,
+    Program, RequestContext,
 };
 use tfrt_ir::{Source, parse, verify};
 
@@ -159,6 +159,15 @@ impl Ours {
         }
     }
 
+    /// Returns the function, bound.
+    pub fn bind(&self) -> Bound {
+        Bound {
+            call: self.function.bind(),
+            context: self.context.clone(),
+            values: Vec::new(),
+        }
+    }
+
     /// Returns the host.
     pub fn host(&self) -> &HostContext {
         self.context.host()
@@ -193,6 +202,42 @@ impl Ours {
                 (None, Some(error)) => Err(error.clone()),
                 (None, None) => unreachable!("programs of benchmarks give numbers"),
             },
+        }
+    }
+}
+
+/// A function that is bound, with the list of values that its calls share.
+pub struct Bound {
+    call: BoundCall,
+    context: ExecutionContext,
+    values: Vec<AnyAsyncValue>,
+}
+
+impl Bound {
+    /// The name of the contender in tables.
+    pub const NAME: &'static str = "tfrt, bound";
+
+    /// Calls the function on this thread, and returns its first result.
+    ///
+    /// # Errors
+    ///
+    /// The error that the result is, or that it is still to come.
+    pub fn call(&mut self, arguments: &[i32]) -> Result<i32, Error> {
+        self.values.clear();
+        for word in arguments {
+            self.values.push(AnyAsyncValue::new(*word));
+        }
+        self.call.call(&self.context, &mut self.values);
+        let first = self.values.first();
+        if let Some(number) = first.and_then(AnyAsyncValue::get_in_place::<i32>) {
+            return Ok(number);
+        }
+        match first.map(AnyAsyncValue::error) {
+            None => Ok(0),
+            Some(Some(error)) => Err(error.clone()),
+            Some(None) => Err(Error::internal(
+                "the result is no number, or is still to come",
+            )),
         }
     }
 }

@@ -20,7 +20,7 @@ use tfrt_benches::cases::{Case, NAMES};
 use tfrt_benches::compare::Contender;
 use tfrt_benches::counted::{Count, Counts};
 use tfrt_benches::folders;
-use tfrt_benches::ours::{self, Order, Ours, Threads};
+use tfrt_benches::ours::{self, Bound, Order, Ours, Threads};
 use tfrt_benches::peers;
 use tfrt_benches::small::{self, Small};
 
@@ -195,6 +195,9 @@ fn run_all(with_peers: bool) {
                 run(&case, &bytes, order);
             }
         }
+        if name == "empty" {
+            run_bound(&case, &bytes);
+        }
         if with_peers && let Some(graph) = &case.graph {
             for peer in peers::on_one_thread(graph) {
                 run_peer(&case, peer);
@@ -242,6 +245,17 @@ fn run(case: &Case, bytes: &BefBuffer, order: Order) {
     run(n_runs);
     end_of_stretch(2);
     println!("{}\t{}\ttfrt, {order}", case.name, n_runs * case.n_units);
+}
+
+/// Runs a case whose function is bound.
+fn run_bound(case: &Case, bytes: &BefBuffer) {
+    let mut bound = Ours::open(bytes.clone(), Order::Static, Threads::Caller).bind();
+    let mut run = || assert_eq!(bound.call(&case.arguments).ok(), Some(case.answer));
+    (0..N_UNITS).for_each(|_| run());
+    end_of_stretch(1);
+    (0..N_UNITS).for_each(|_| run());
+    end_of_stretch(2);
+    println!("{}\t{N_UNITS}\t{}", case.name, Bound::NAME);
 }
 
 fn run_peer(case: &Case, mut peer: Contender) {

@@ -600,28 +600,39 @@ fn begin_call(caller: &Arc<Frame>, call: Call) -> Result<Begun, Error> {
 
 /// Runs a function as far as it goes without waiting. The values are its arguments, and then its
 /// results.
-#[inline]
 pub(crate) fn call(
     function: &Function,
     request: &Arc<RequestContext>,
     values: &mut Vec<AnyAsyncValue>,
 ) -> Result<(), Error> {
-    if !run_in_order(function, request, 0, values)? {
-        let mut frame = Some(function.frame(request, 0)?);
-        // The tasks of the call stay on this thread until this has ended.
-        request.queue().run_here(&mut || {
-            if let Some(frame) = frame.take() {
-                execute(&frame, std::mem::take(values));
-                *values = frame.take_results();
-            }
-        });
+    match run_in_order(function, request, 0, values) {
+        Ok(false) => count(function, request, values),
+        result => result.map(|_| ()),
     }
+}
+
+/// Runs a function by counting, as far as it goes without waiting. The values are its arguments, and then its results.
+#[cfg_attr(not(tfrt_for_size), inline(never))]
+fn count(
+    function: &Function,
+    request: &Arc<RequestContext>,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<(), Error> {
+    let mut frame = Some(function.frame(request, 0)?);
+    // The tasks of the call stay on this thread until this has ended.
+    request.queue().run_here(&mut || {
+        if let Some(frame) = frame.take() {
+            execute(&frame, std::mem::take(values));
+            *values = frame.take_results();
+        }
+    });
     Ok(())
 }
 
 /// Takes the straight road with a call that `depth` calls are around, and tells whether it could. The
 /// values are its arguments, and if so its results after that.
-#[inline]
+#[cfg_attr(not(tfrt_for_size), inline(always))]
+#[cfg_attr(tfrt_for_size, inline(never))]
 fn run_in_order(
     function: &Function,
     request: &Arc<RequestContext>,
@@ -656,7 +667,7 @@ fn try_order(
         // As in `call`.
         request.queue().run_here(&mut || {
             if let Some(left) = left.take() {
-                go_on_counting(&frame, left);
+                go_on_counting(&frame, *left);
                 *values = frame.take_results();
             }
         });

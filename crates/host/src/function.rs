@@ -7,6 +7,7 @@ use tfrt_async::queue::Task;
 use tfrt_async::{AnyAsyncValue, Error, run_when_settled};
 use tfrt_bef::FunctionKind;
 
+use crate::bound::BoundCall;
 use crate::executor::frame::Frame;
 use crate::executor::route::{self, Route};
 use crate::executor::stack::Left;
@@ -79,12 +80,24 @@ impl Function {
         context: &ExecutionContext,
         arguments: Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
-        let _scope = self.scope(context.request());
         let mut values = arguments;
-        match executor::call(self, context.request(), &mut values) {
-            Ok(()) => values,
-            Err(error) => self.all_failed(&context.report(error)),
+        self.call(context, &mut values);
+        values
+    }
+
+    /// Binds the function: gives it as what is called often, with lists that are used again.
+    pub fn bind(&self) -> BoundCall {
+        BoundCall::new(self.clone())
+    }
+
+    /// Runs as [`execute`](Self::execute) does. The values are the arguments, and then the results.
+    #[inline]
+    pub(crate) fn call(&self, context: &ExecutionContext, values: &mut Vec<AnyAsyncValue>) {
+        let scope = self.scope(context.request());
+        if let Err(error) = executor::call(self, context.request(), values) {
+            *values = self.all_failed(&context.report(error));
         }
+        drop(scope);
     }
 
     /// Hands the call to the work queue and returns at once; the results are values to come.
@@ -132,6 +145,8 @@ impl Function {
         Ok(values)
     }
 
+    /// Returns the span of a call for those who trace the host.
+    #[cfg_attr(not(tfrt_for_size), inline)]
     fn scope<'a>(&self, request: &'a RequestContext) -> Option<TraceSpan<'a>> {
         let sink = request.host().trace()?;
         Some(TraceSpan::new(sink, TraceLevel::Default, || {
@@ -150,7 +165,7 @@ impl Function {
     }
 
     /// Runs a call in order. The values are its arguments, which are settled, and then its results.
-    #[inline]
+    #[cfg_attr(not(tfrt_for_size), inline(always))]
     pub(crate) fn run_straight(
         &self,
         request: &Arc<RequestContext>,
@@ -174,7 +189,7 @@ impl Function {
         request: &Arc<RequestContext>,
         depth: u32,
         values: &mut Vec<AnyAsyncValue>,
-    ) -> Result<Option<Left>, Error> {
+    ) -> Result<Option<Box<Left>>, Error> {
         let left = straight::attempt(&self.program, self.index, request, depth, values)?;
         if left.is_some() {
             self.topology().has_tried();

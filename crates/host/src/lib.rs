@@ -38,6 +38,8 @@ pub use tfrt_async::{
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};
 
+#[cfg(not(loom))]
+mod bound;
 #[cfg(all(not(loom), feature = "tensor"))]
 pub mod codec;
 #[cfg(not(loom))]
@@ -102,6 +104,8 @@ pub mod trace;
 #[cfg(not(loom))]
 mod type_map;
 
+#[cfg(not(loom))]
+pub use bound::BoundCall;
 #[cfg(not(loom))]
 pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};
 #[cfg(not(loom))]

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
 use super::records::Record;
+use super::sequence::Sequence;
 use super::shape::Output;
 use super::slots::{Activation, Slot, Slots};
 use super::topology::Topology;
@@ -79,6 +80,15 @@ impl Chunk {
         self.n_used += n_slots;
         start
     }
+
+    /// Gives its memory back, if that came from the allocator.
+    fn free(&self, allocator: &dyn HostAllocator) {
+        if self.is_allocated {
+            let layout = Layout::array::<Slot>(self.n_slots).expect("it was allocated");
+            // SAFETY: allocated in `grow` from the stack's allocator with this layout, and no level is left in it.
+            unsafe { allocator.deallocate(self.start.cast(), layout) };
+        }
+    }
 }
 
 /// How far the last kernel of the topmost call is.
@@ -128,10 +138,8 @@ pub(super) struct Stack<'f> {
     /// The calls below the topmost, the outermost first (S4).
     callers: Vec<Level<'f>>,
     chunk: Chunk,
-    /// Chunks before, in use in full.
-    full: Vec<Chunk>,
-    /// One that is not in use.
-    spare: Chunk,
+    /// The chunks beside, if more than the first was needed: one that is not in use, then those before, in use in full.
+    more: Vec<Chunk>,
 }
 
 /// The rest of a call of which some kernels have run, the first in the order of the sequence: the values that
@@ -157,23 +165,24 @@ pub(super) enum Pause {
 }
 
 impl<'f> Stack<'f> {
-    /// A stack whose outermost call is to be one of `topology`, which [`Self::begin`] begins.
+    /// Makes a stack whose outermost call is to be one of `topology`, which [`Self::begin`] begins.
     ///
-    /// Slots of small calls lie in `local`; others come from `allocator`.
-    #[inline]
+    /// Slots of small calls lie in `local`; others come from `allocator`. More calls than `max_levels` are refused.
+    #[inline(always)]
     pub(super) fn new(
         allocator: &'f Arc<dyn HostAllocator>,
         max_levels: usize,
         local: &'f mut LocalSlots,
         topology: &'f Topology,
     ) -> Self {
+        let start = NonNull::from(&mut local.0).cast();
         Stack {
             allocator,
             max_levels,
             number: None,
             top: Level {
                 topology,
-                slots: NonNull::dangling(),
+                slots: start,
                 next: 0,
                 is_first_of_chunk: false,
                 kept: Kept::Nothing,
@@ -181,35 +190,35 @@ impl<'f> Stack<'f> {
             state: State::Over,
             callers: Vec::new(),
             chunk: Chunk {
-                start: NonNull::from(&mut local.0).cast(),
+                start,
                 n_slots: MIN_CHUNK,
                 n_used: 0,
                 is_allocated: false,
             },
-            full: Vec::new(),
-            spare: Chunk::EMPTY,
+            more: Vec::new(),
         }
     }
 
-    /// The outermost call, which makes none itself, is to be known by a number to those who watch.
-    pub(super) fn number(&mut self, number: u64) {
-        self.number = Some(number);
-    }
-
-    /// Begins the outermost call with these arguments, of the right number, and leaves the list
-    /// empty. `false` if there is no memory for it.
-    #[inline]
+    /// Begins the outermost call with these arguments, of the right number, and leaves the list empty. `false` if there
+    /// is no memory for it.
+    #[inline(always)]
     pub(super) fn begin(&mut self, arguments: &mut Vec<AnyAsyncValue>) -> bool {
         assert!(
             self.state == State::Over && self.callers.is_empty() && self.chunk.n_used == 0,
             "no call has begun"
         );
-        let Some(level) = self.level(self.top.topology, arguments, Kept::Nothing) else {
+        let Some((slots, is_first_of_chunk)) = self.place(self.top.topology, arguments) else {
             return false;
         };
-        self.top = level;
+        self.top.slots = slots;
+        self.top.is_first_of_chunk = is_first_of_chunk;
         self.state = State::Settled;
         true
+    }
+
+    /// The outermost call, which makes none itself, is to be known by a number to those who watch.
+    pub(super) fn number(&mut self, number: u64) {
+        self.number = Some(number);
     }
 
     /// How many calls are in progress.
@@ -255,22 +264,30 @@ impl<'f> Stack<'f> {
             self.state == State::Put(0),
             "the caller's kernel has put nothing"
         );
-        let Some(level) = self.level(topology, arguments, kept) else {
+        let Some((slots, is_first_of_chunk)) = self.place(topology, arguments) else {
             return false;
         };
         self.callers.push(self.top);
-        self.top = level;
+        self.top = Level {
+            topology,
+            slots,
+            next: 0,
+            is_first_of_chunk,
+            kept,
+        };
         self.state = State::Settled;
         true
     }
 
-    /// Makes a level that is about to become the topmost.
-    fn level(
+    /// Finds slots for a call that is about to become the topmost, and moves the arguments to them; says whether they are
+    /// the first of their chunk.
+    #[cfg_attr(not(tfrt_for_size), inline(always))]
+    #[cfg_attr(tfrt_for_size, inline(never))]
+    fn place(
         &mut self,
         topology: &'f Topology,
         arguments: &mut Vec<AnyAsyncValue>,
-        kept: Kept,
-    ) -> Option<Level<'f>> {
+    ) -> Option<(NonNull<Slot>, bool)> {
         let sequence = topology.sequence();
         assert!(
             arguments.len() == sequence.n_arguments(),
@@ -286,37 +303,21 @@ impl<'f> Stack<'f> {
         let slots = unsafe { Slots::new(start) };
         // SAFETY: the slots are new, and the first are the arguments'.
         if !unsafe { move_in_place(slots, arguments) } {
-            for (output, value) in sequence
-                .arguments()
-                .outputs()
-                .iter()
-                .zip(arguments.drain(..))
-            {
-                match output.n_references() {
-                    0 => drop(value),
-                    n => {
-                        value.retain(n as usize - 1);
-                        // SAFETY: the slots are new; the sequence says that the register exists.
-                        unsafe { slots.put(output.register, value) };
-                    }
-                }
-            }
+            // SAFETY: as above.
+            unsafe { move_arguments(slots, sequence, arguments) };
         }
-        Some(Level {
-            topology,
-            slots: start,
-            next: 0,
-            is_first_of_chunk,
-            kept,
-        })
+        Some((start, is_first_of_chunk))
     }
 
     /// Begins another chunk.
     #[cold]
     fn grow(&mut self, n_slots: usize) -> bool {
-        if self.spare.n_slots >= n_slots {
-            let chunk = std::mem::replace(&mut self.spare, Chunk::EMPTY);
-            self.full.push(std::mem::replace(&mut self.chunk, chunk));
+        if self.more.is_empty() {
+            self.more.push(Chunk::EMPTY);
+        }
+        if self.more[0].n_slots >= n_slots {
+            let chunk = std::mem::replace(&mut self.more[0], Chunk::EMPTY);
+            self.more.push(std::mem::replace(&mut self.chunk, chunk));
             return true;
         }
         // Room for what is called from there, too.
@@ -335,18 +336,8 @@ impl<'f> Stack<'f> {
             n_used: 0,
             is_allocated: true,
         };
-        let before = std::mem::replace(&mut self.chunk, chunk);
-        self.full.push(before);
+        self.more.push(std::mem::replace(&mut self.chunk, chunk));
         true
-    }
-
-    fn free(&self, chunk: &Chunk) {
-        if chunk.is_allocated {
-            let layout = Layout::array::<Slot>(chunk.n_slots).expect("it was allocated");
-            // SAFETY: allocated in `grow` from this allocator with this layout, and no level is left
-            // in it.
-            unsafe { self.allocator.deallocate(chunk.start.cast(), layout) };
-        }
     }
 
     /// Runs kernels of the topmost call until one asks for attention.
@@ -356,38 +347,63 @@ impl<'f> Stack<'f> {
     /// If a kernel does. Its operands are released then, and its results unsettled.
     #[inline(always)]
     pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
-        let program: &'f LoadedProgram = around.program;
         loop {
             let pause = self.run_level::<WATCHED>(around);
-            match &pause {
-                Pause::End => {
-                    self.state = State::Settled;
-                    if self.try_return() {
-                        continue;
-                    }
-                }
-                Pause::Unsettled(status) => {
-                    let is_usual = !WATCHED && *status == Status::CALL_IN_PLACE;
-                    if is_usual && self.try_call(program, around.scratch) {
-                        continue;
-                    }
-                    if *status == Status::PUT && self.try_settle() {
-                        continue;
-                    }
-                    self.state = match status.is_call() {
-                        true => State::Left(around.scratch.n_taken),
-                        false => State::Put(around.scratch.n_put),
-                    };
-                }
-                Pause::Cancelled(_) => {}
+            if let Some(pause) = self.resolve::<WATCHED>(pause, around) {
+                return pause;
             }
-            return pause;
         }
+    }
+
+    /// Does what is to be done after a pause of [`run_level`](Self::run_level), if all is as it mostly is: then kernels of
+    /// the topmost call are to run. Gives the pause back if not.
+    #[inline(always)]
+    pub(super) fn resolve<const WATCHED: bool>(
+        &mut self,
+        pause: Pause,
+        around: &mut Surroundings<'f>,
+    ) -> Option<Pause> {
+        let program: &'f LoadedProgram = around.program;
+        match &pause {
+            Pause::End => {
+                self.state = State::Settled;
+                if self.try_return() {
+                    return None;
+                }
+            }
+            Pause::Unsettled(status) => {
+                let is_usual = !WATCHED && *status == Status::CALL_IN_PLACE;
+                if is_usual && self.try_call(program, around.scratch) {
+                    return None;
+                }
+                if *status == Status::PUT && self.try_settle() {
+                    return None;
+                }
+                self.state = match status.is_call() {
+                    true => State::Left(around.scratch.n_taken),
+                    false => State::Put(around.scratch.n_put),
+                };
+            }
+            Pause::Cancelled(_) => {}
+        }
+        Some(pause)
+    }
+
+    /// Ends the outermost call, all kernels of which have run without making a call: appends its results to `results`.
+    /// Says whether no memory is to be given back.
+    #[inline(always)]
+    pub(super) fn end(&mut self, results: &mut Vec<AnyAsyncValue>) -> bool {
+        self.state = State::Settled;
+        self.take_results(results);
+        self.callers.capacity() == 0 && self.more.capacity() == 0
     }
 
     /// Runs kernels of the topmost call until one has not just put values in place.
     #[inline(always)]
-    fn run_level<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
+    pub(super) fn run_level<const WATCHED: bool>(
+        &mut self,
+        around: &mut Surroundings<'f>,
+    ) -> Pause {
         assert!(
             self.state == State::Settled,
             "kernels run one after another"
@@ -605,7 +621,7 @@ impl<'f> Stack<'f> {
 
     /// Ends the only call, all results of whose last kernel were put: gives what its kernels have made.
     #[cold]
-    pub(super) fn leave(&mut self) -> Left {
+    pub(super) fn leave(&mut self) -> Box<Left> {
         let (slots, record) = self.record();
         assert!(
             self.state == State::Put(record.n_results()) && self.callers.is_empty(),
@@ -643,12 +659,12 @@ impl<'f> Stack<'f> {
             outputs.map(|output| taken(output.register)).collect();
         results.reverse();
         let arguments = sequence.arguments().outputs().iter();
-        Left {
+        Box::new(Left {
             number: self.number,
             n_kernels: next,
             arguments: arguments.map(|output| taken(output.register)).collect(),
             results,
-        }
+        })
     }
 
     /// Goes through the results of the last kernel, all of which were put, each with one reference: what
@@ -675,6 +691,7 @@ impl<'f> Stack<'f> {
     }
 
     /// Appends the results of the topmost call, whose kernels have all run, to `results`.
+    #[cfg_attr(not(tfrt_for_size), inline)]
     pub(super) fn take_results(&mut self, results: &mut Vec<AnyAsyncValue>) {
         let sequence = self.top.topology.sequence();
         assert!(
@@ -785,10 +802,20 @@ impl<'f> Stack<'f> {
     /// Goes back to the chunk before, unless that is no better.
     #[cold]
     fn shrink(&mut self) {
-        if let Some(before) = self.full.pop() {
+        if self.more.len() > 1
+            && let Some(before) = self.more.pop()
+        {
             let chunk = std::mem::replace(&mut self.chunk, before);
-            let spare = std::mem::replace(&mut self.spare, chunk);
-            self.free(&spare);
+            let spare = std::mem::replace(&mut self.more[0], chunk);
+            spare.free(&**self.allocator);
+        }
+    }
+
+    /// Gives back the memory of the chunks.
+    #[cold]
+    fn free_chunks(&mut self) {
+        for chunk in self.more.iter().chain([&self.chunk]) {
+            chunk.free(&**self.allocator);
         }
     }
 }
@@ -810,6 +837,30 @@ unsafe fn move_in_place(slots: Slots<'_>, values: &mut Vec<AnyAsyncValue>) -> bo
     // SAFETY: no value owns anything.
     unsafe { values.set_len(0) };
     true
+}
+
+/// Moves the arguments of a call to its slots, each with a reference for each of its readers, and leaves the list empty.
+///
+/// # Safety
+///
+/// The slots are those of the sequence, nothing is left in them, and nobody else uses them.
+#[cfg_attr(not(tfrt_for_size), inline(never))]
+unsafe fn move_arguments(
+    slots: Slots<'_>,
+    sequence: &Sequence,
+    arguments: &mut Vec<AnyAsyncValue>,
+) {
+    let outputs = sequence.arguments().outputs();
+    for (output, value) in outputs.iter().zip(arguments.drain(..)) {
+        match output.n_references() {
+            0 => drop(value),
+            n => {
+                value.retain(n as usize - 1);
+                // SAFETY: the caller says so; the sequence says that the register exists.
+                unsafe { slots.put(output.register, value) };
+            }
+        }
+    }
 }
 
 /// The kernel of the topmost call that runs next. It is written to the level when its kernels run no
@@ -840,11 +891,9 @@ impl Drop for Stack<'_> {
     /// A panic of our own may leave levels: what they hold is lost, but not their memory.
     #[inline]
     fn drop(&mut self) {
-        if self.full.is_empty() && !self.spare.is_allocated {
-            return self.free(&self.chunk);
-        }
-        for chunk in self.full.iter().chain([&self.chunk, &self.spare]) {
-            self.free(chunk);
+        // The first chunk is not ours.
+        if !self.more.is_empty() {
+            self.free_chunks();
         }
     }
 }

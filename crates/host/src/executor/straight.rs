@@ -44,6 +44,7 @@ thread_local! {
 ///
 /// `ResourceExhausted` if there is no memory, or the depth is beyond the limit; of a function
 /// marked synchronous the first error.
+#[cfg_attr(not(tfrt_for_size), inline(always))]
 pub(crate) fn run(
     program: &ProgramRef,
     function: u32,
@@ -75,7 +76,7 @@ pub(crate) fn attempt(
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<Option<Left>, Error> {
+) -> Result<Option<Box<Left>>, Error> {
     run_to(End::OfValues, program, function, request, depth, values)
 }
 
@@ -88,7 +89,6 @@ enum End {
     OfValues,
 }
 
-#[inline]
 fn run_to(
     end: End,
     program: &ProgramRef,
@@ -96,50 +96,79 @@ fn run_to(
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<Option<Left>, Error> {
+) -> Result<Option<Box<Left>>, Error> {
+    let mut scratch = Scratch::default();
+    let left = run_with(&mut scratch, end, program, function, request, depth, values)?;
+    scratch.end();
+    Ok(left)
+}
+
+#[inline(always)]
+fn run_with(
+    scratch: &mut Scratch,
+    end: End,
+    program: &ProgramRef,
+    function: u32,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<Option<Box<Left>>, Error> {
     let _nesting = Nesting::enter()?;
     let topology = program.topology(function);
-    let mut scratch = Scratch::default();
-    let mut local = LocalSlots::new();
     let max_levels = begin_call(topology, request, depth as usize, values)?;
+    let mut local = LocalSlots::new();
     let allocator = request.host().allocator();
-    let mut straight = Straight {
-        stack: Stack::new(allocator, max_levels, &mut local, topology),
-        kept: Vec::new(),
-        around: Surroundings {
-            program,
-            request,
-            topology,
-            frame: None,
-            kernel: 0,
-            is_marked: false,
-            scratch: &mut scratch,
-        },
-        depth,
-        first_error: None,
-        end,
-        has_paused: false,
-    };
-    if end == End::OfValues && request.is_watched() {
-        straight.stack.number(next_call_number());
-    }
-    if !straight.stack.begin(values) {
+    let mut stack = Stack::new(allocator, max_levels, &mut local, topology);
+    if !stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }
+    let mut around = Surroundings {
+        program,
+        request,
+        topology,
+        frame: None,
+        kernel: 0,
+        is_marked: false,
+        scratch,
+    };
+    let is_watched = request.is_watched();
     let is_timed = end == End::OfKernels && route::is_timed(topology, request);
     let started = is_timed.then(Instant::now);
-    if request.is_watched() {
-        straight.drive::<true>()?;
-    } else {
-        straight.drive::<false>()?;
+    // Most calls need nothing but their kernels.
+    let first = match is_watched || cfg!(tfrt_for_size) {
+        true => None,
+        false => Some(guarded(|| stack.run_level::<false>(&mut around))),
+    };
+    match first {
+        Some(Ok(Pause::End)) => {
+            if stack.end(values) {
+                std::mem::forget(stack);
+            }
+        }
+        first => {
+            if end == End::OfValues && is_watched {
+                stack.number(next_call_number());
+            }
+            let straight = Straight {
+                stack: &mut stack,
+                suspended: Vec::new(),
+                around: &mut around,
+                depth,
+                first_error: None,
+                end,
+                is_watched,
+                has_paused: false,
+            };
+            // Where size matters most, no call is tried.
+            if straight.drive(first)? && !cfg!(tfrt_for_size) {
+                return Ok(Some(stack.leave()));
+            }
+            stack.take_results(values);
+        }
     }
     if let Some(started) = started {
         topology.cost.learn(started.elapsed());
     }
-    if straight.has_paused {
-        return Ok(Some(straight.stack.leave()));
-    }
-    straight.stack.take_results(values);
     Ok(None)
 }
 
@@ -195,7 +224,7 @@ impl Drop for Nesting {
 }
 
 /// A kernel that is suspended until the call that it has made returns.
-struct Caller {
+struct SuspendedKernel {
     /// Its operands, if they are counted: they are released when it has returned.
     held: Vec<AnyAsyncValue>,
     /// The loop whose turn the call is.
@@ -204,35 +233,100 @@ struct Caller {
     values: Vec<AnyAsyncValue>,
 }
 
-/// Why [`Straight::advance`] has returned.
+/// Why [`advance`] has returned.
 enum Advance {
     Paused(Pause),
     /// A turn of the loop that is kept has ended, and this comes next.
     Turned(Turn),
 }
 
-/// Calls in progress on this thread.
-struct Straight<'f> {
-    stack: Stack<'f>,
+/// Runs kernels, and turns of loops, until something else is to be done.
+///
+/// # Panics
+///
+/// If a kernel does, or a loop between two turns: the results of the last turn were taken then.
+#[inline(never)]
+fn advance<'f, const WATCHED: bool>(
+    stack: &mut Stack<'f>,
+    suspended: &mut [SuspendedKernel],
+    around: &mut Surroundings<'f>,
+) -> Advance {
+    loop {
+        match stack.run::<WATCHED>(around) {
+            Pause::End if stack.kept() == Kept::Loop => {
+                let kernel = suspended.last_mut().expect("the loop is kept");
+                if let Some(turn) = next_turn(stack, kernel, around) {
+                    return Advance::Turned(turn);
+                }
+            }
+            pause => return Advance::Paused(pause),
+        }
+    }
+}
+
+/// A turn of a loop has ended: begins the next in its place, if that is a call of the same function
+/// with values in place, or says what comes next.
+#[inline]
+fn next_turn(
+    stack: &mut Stack<'_>,
+    kernel: &mut SuspendedKernel,
+    around: &Surroundings<'_>,
+) -> Option<Turn> {
+    let turns = kernel.turns.as_mut().expect("the loop is kept");
+    stack.take_results(&mut kernel.values);
+    let turn = turns.next(&mut kernel.values);
+    if let Turn::Call(body) | Turn::Spawn(body) = &turn {
+        let callee = stack.topology();
+        let is_usual = body.own_index(around.program) == Some(callee.number)
+            && callee.kind() != FunctionKind::Sync
+            && kernel.held.is_empty()
+            && !around.request.is_cancelled();
+        if is_usual && stack.restart(&mut kernel.values) {
+            around.request.count_steps(1);
+            return None;
+        }
+    }
+    Some(turn)
+}
+
+/// Calls in progress on this thread, one of which needs more than to run its kernels.
+struct Straight<'s, 'f> {
+    stack: &'s mut Stack<'f>,
     /// Of the calls for which something is kept, the innermost last.
-    kept: Vec<Caller>,
-    around: Surroundings<'f>,
+    suspended: Vec<SuspendedKernel>,
+    around: &'s mut Surroundings<'f>,
     /// How many calls are around the outermost.
     depth: u32,
     /// Of the last kernel, if its function is marked synchronous.
     first_error: Option<Error>,
     end: End,
+    is_watched: bool,
     /// A result of the last kernel is to come, and this is to end there.
     has_paused: bool,
 }
 
-impl<'f> Straight<'f> {
-    /// Runs until the kernels of the outermost call have ended, or the end that was asked for.
-    fn drive<const WATCHED: bool>(&mut self) -> Result<(), Error> {
+impl Straight<'_, '_> {
+    /// Goes on after the kernels of the outermost call have paused.
+    #[inline(never)]
+    fn resolve(&mut self, paused: Result<Pause, Error>) -> Result<Advance, Error> {
+        match self.stack.resolve::<false>(paused?, self.around) {
+            Some(pause) => Ok(Advance::Paused(pause)),
+            None => self.advance(),
+        }
+    }
+
+    /// Runs until the kernels of the outermost call have ended, or the end that was asked for: then gives `true`. `first`
+    /// is how the kernels of that call have paused, if they have run.
+    #[cfg_attr(not(tfrt_for_size), inline(never))]
+    fn drive(mut self, mut first: Option<Result<Pause, Error>>) -> Result<bool, Error> {
         loop {
-            match guarded(|| self.advance::<WATCHED>()) {
+            let next = match first.take() {
+                Some(paused) if !cfg!(tfrt_for_size) => self.resolve(paused),
+                _ => self.advance(),
+            };
+            match next {
                 Ok(Advance::Paused(Pause::End)) => match self.stack.n_results_of_caller() {
-                    None => return Ok(()),
+                    None => return Ok(false),
                     Some(n_results) => self.return_to_caller(n_results),
                 },
                 Ok(Advance::Paused(Pause::Unsettled(status))) => self.attend(status),
@@ -242,7 +336,7 @@ impl<'f> Straight<'f> {
                 Err(panic) => self.fail(panic),
             }
             if self.has_paused {
-                return Ok(());
+                return Ok(true);
             }
             if let Some(error) = self.first_error.take() {
                 self.end_with(error)?;
@@ -250,46 +344,14 @@ impl<'f> Straight<'f> {
         }
     }
 
-    /// Runs kernels, and turns of loops, until something else is to be done.
-    ///
-    /// # Panics
-    ///
-    /// If a kernel does, or a loop between two turns: the results of the last turn were taken then.
-    #[inline(never)]
-    fn advance<const WATCHED: bool>(&mut self) -> Advance {
-        loop {
-            match self.stack.run::<WATCHED>(&mut self.around) {
-                Pause::End if self.stack.kept() == Kept::Loop => {
-                    if let Some(turn) = self.next_turn() {
-                        return Advance::Turned(turn);
-                    }
-                }
-                pause => return Advance::Paused(pause),
-            }
-        }
-    }
-
-    /// A turn of a loop has ended: begins the next in its place, if that is a call of the same function
-    /// with values in place, or says what comes next.
+    /// Goes on; a panic becomes an error.
     #[inline]
-    fn next_turn(&mut self) -> Option<Turn> {
-        let caller = self.kept.last_mut().expect("the loop is kept");
-        let turns = caller.turns.as_mut().expect("the loop is kept");
-        self.stack.take_results(&mut caller.values);
-        let turn = turns.next(&mut caller.values);
-        if let Turn::Call(body) | Turn::Spawn(body) = &turn {
-            let (program, request) = (self.around.program, self.around.request);
-            let callee = self.stack.topology();
-            let is_usual = body.own_index(program) == Some(callee.number)
-                && callee.kind() != FunctionKind::Sync
-                && caller.held.is_empty()
-                && !request.is_cancelled();
-            if is_usual && self.stack.restart(&mut caller.values) {
-                request.count_steps(1);
-                return None;
-            }
-        }
-        Some(turn)
+    fn advance(&mut self) -> Result<Advance, Error> {
+        let (stack, suspended) = (&mut *self.stack, &mut *self.suspended);
+        guarded(|| match self.is_watched {
+            true => advance::<true>(stack, suspended, self.around),
+            false => advance::<false>(stack, suspended, self.around),
+        })
     }
 
     /// Does what the last kernel has left to do.
@@ -317,12 +379,13 @@ impl<'f> Straight<'f> {
 
     /// Gives the results of the last kernel, which are put, to their readers.
     fn settle(&mut self) {
-        if self.end == End::OfValues && !self.stack.is_put_settled() {
+        let may_pause = !cfg!(tfrt_for_size) && self.end == End::OfValues;
+        if may_pause && !self.stack.is_put_settled() {
             self.has_paused = true;
             return;
         }
         let is_sync = self.stack.topology().kind() == FunctionKind::Sync;
-        let (around, first_error) = (&self.around, &mut self.first_error);
+        let (around, first_error) = (&*self.around, &mut self.first_error);
         self.stack.settle(|value| {
             if value.is_plain() {
                 return value;
@@ -412,7 +475,7 @@ impl<'f> Straight<'f> {
         if kept == Kept::Nothing {
             self.around.scratch.keep(arguments);
         } else {
-            self.kept.push(Caller {
+            self.suspended.push(SuspendedKernel {
                 held,
                 turns,
                 values: arguments,
@@ -447,10 +510,10 @@ impl<'f> Straight<'f> {
     }
 
     /// Takes the suspended caller of the topmost call, which ends.
-    fn take_kept(&mut self) -> Option<Caller> {
+    fn take_kept(&mut self) -> Option<SuspendedKernel> {
         match self.stack.kept() {
             Kept::Nothing => None,
-            Kept::Operands | Kept::Loop => self.kept.pop(),
+            Kept::Operands | Kept::Loop => self.suspended.pop(),
         }
     }
 
@@ -462,11 +525,11 @@ impl<'f> Straight<'f> {
 
     /// A turn of a loop has ended: goes back to the loop's kernel, and does what comes next.
     fn end_turn(&mut self, next: Result<Turn, Error>) {
-        let Caller {
+        let SuspendedKernel {
             held,
             turns,
             values,
-        } = self.kept.pop().expect("the loop is kept");
+        } = self.suspended.pop().expect("the loop is kept");
         self.stack.pop();
         self.go_back();
         drop(held);

@@ -153,6 +153,19 @@ impl Scratch {
         self.spare.pop().unwrap_or_default()
     }
 
+    /// Ends its use, mostly with nothing in it: then there is nothing to drop.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        let is_empty = !cfg!(tfrt_for_size)
+            && self.failure.is_none()
+            && self.flow.is_none()
+            && self.task.is_none()
+            && self.spare.capacity() == 0;
+        if is_empty {
+            std::mem::forget(self);
+        }
+    }
+
     /// Keeps a list to be used again.
     #[inline]
     pub(crate) fn keep(&mut self, mut list: Vec<AnyAsyncValue>) {

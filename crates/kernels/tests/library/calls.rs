@@ -6,6 +6,8 @@ use tfrt_host::{Function, HostContext, Program};
 
 #[path = "calls/blocks.rs"]
 mod blocks;
+#[path = "calls/bound.rs"]
+mod bound;
 #[path = "calls/depth.rs"]
 mod depth;
 #[path = "calls/external_promises.rs"]
