@@ -9,10 +9,10 @@
 //! | `build` | what is appended to the graph: rows, constants, broadcasts |
 //! | `attributes` | attributes as numbers |
 //! | `elements`, `bits` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`: functions of CHLO |
-//! | `shapes`, `dynamic` | what moves elements, by constant extents and by others |
+//! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `reduce`, `windows` | reductions by any body, whole and in windows |
-//! | `gather`, `scatter` | gather and scatter in their general form |
+//! | `gather`, `places`, `scatter` | gather and scatter in their general form |
 //! | `sizes` | extents that may be known only when a model runs |
 //! | `sort`, `keys` | sorts by any comparator |
 //! | `control` | loops, branches, calls |
@@ -30,6 +30,8 @@ mod elements;
 mod gather;
 mod keys;
 mod linear;
+mod pads;
+mod places;
 mod products;
 mod random;
 mod reduce;
@@ -82,6 +84,7 @@ const OPERATIONS: &[&[(&str, LowerFn)]] = &[
     elements::OPERATIONS,
     gather::OPERATIONS,
     linear::OPERATIONS,
+    pads::OPERATIONS,
     products::OPERATIONS,
     random::OPERATIONS,
     reduce::OPERATIONS,

@@ -14,7 +14,6 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.custom_call", custom_call),
     ("stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim),
     ("stablehlo.dynamic_iota", iota),
-    ("stablehlo.dynamic_pad", pad),
     ("stablehlo.dynamic_reshape", reshape),
     ("stablehlo.get_dimension_size", dimension_size),
     ("stablehlo.real_dynamic_slice", slice),
@@ -186,32 +185,6 @@ fn iota(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             Bound::Complex(counts, l.widened_like(zero, counts))
         }
         _ => Bound::Tensor(counts),
-    }])
-}
-
-fn pad(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let value = l.bound(op, 0)?;
-    let rank = match &value {
-        Bound::Tensor(x) | Bound::Complex(x, _) => l.rank(*x),
-        _ => return Err("expected a tensor".to_owned()),
-    };
-    let mut lists = Vec::with_capacity(3);
-    for index in 2..5 {
-        lists.push(l.sizes_of(op, index, rank)?);
-    }
-    let lists = [&lists[0][..], &lists[1], &lists[2]];
-    if lists[2]
-        .iter()
-        .any(|between| matches!(between, Size::Known(..0)))
-    {
-        return Err("pads fewer than 0 elements between others".to_owned());
-    }
-    Ok(vec![match (value, l.bound(op, 1)?) {
-        (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(l.padded_by(x, by, lists)?),
-        (Bound::Complex(a, b), Bound::Complex(c, d)) => {
-            Bound::Complex(l.padded_by(a, c, lists)?, l.padded_by(b, d, lists)?)
-        }
-        _ => return Err("pads a tensor by a value of another type".to_owned()),
     }])
 }
 

@@ -28,7 +28,7 @@ struct Comparison {
     is_total: bool,
 }
 
-/// The operations of a comparator, and which of its values are the same of a first and a second element.
+/// The text of a comparator, and which of its values are the same of a first and a second element.
 struct Sides {
     arguments: Vec<ValueId>,
     operations: HashSet<OpId>,
