@@ -67,7 +67,7 @@ impl KernelParam<Itself> for NodeState<'_> {
     type Guard<'f> = NodeState<'f>;
     type Item<'a> = NodeState<'a>;
 
-    const PART: &'static Part = &Part::KernelEnv;
+    const PART: &'static Part = &Part::Surroundings;
 
     #[inline]
     fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<NodeState<'f>, Mismatch> {

@@ -693,7 +693,7 @@ impl KernelParam<Itself> for ResultCount {
     type Guard<'f> = ResultCount;
     type Item<'a> = ResultCount;
 
-    const PART: &'static Part = &Part::KernelEnv;
+    const PART: &'static Part = &Part::Surroundings;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ResultCount, Mismatch> {
         Ok(ResultCount(frame.n_results()))
@@ -708,7 +708,7 @@ impl KernelParam<Host> for &HostContext {
     type Guard<'f> = &'f HostContext;
     type Item<'a> = &'a HostContext;
 
-    const PART: &'static Part = &Part::KernelEnv;
+    const PART: &'static Part = &Part::Surroundings;
 
     fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<&'f HostContext, Mismatch> {
         Ok(frame.host())
@@ -723,7 +723,7 @@ impl KernelParam<Execution> for &ExecutionContext {
     type Guard<'f> = LentContext<'f>;
     type Item<'a> = &'a ExecutionContext;
 
-    const PART: &'static Part = &Part::KernelEnv;
+    const PART: &'static Part = &Part::Surroundings;
 
     fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<LentContext<'f>, Mismatch> {
         Ok(frame.lent_context())

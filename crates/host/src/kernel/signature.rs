@@ -138,7 +138,7 @@ impl Signature {
             Part::MoreAttributes => return self.more_attributes = true,
             Part::Function => return self.n_functions += 1,
             Part::MoreFunctions => return self.more_functions = true,
-            Part::KernelEnv => return self.sees_surroundings = true,
+            Part::Surroundings => return self.sees_surroundings = true,
             Part::Detaches => return self.detaches = true,
             Part::StartsEarly => return self.starts_early = true,
             Part::Queues => {
@@ -177,7 +177,7 @@ pub enum Part {
     /// All functions that are left.
     MoreFunctions,
     /// The host or the request.
-    KernelEnv,
+    Surroundings,
     /// A result, and when it is there.
     Result(ResultSpec, Completion),
     /// As many results as the program asks for, and when they are there.
