@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Value, run_when_settled};
+use tfrt_host::{
+    AnyAsyncValue, AsyncValue, BoundCall, Chain, Error, Function, Value, run_when_settled,
+};
 use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
@@ -14,7 +16,7 @@ use crate::runtime::CoreRuntime;
 
 /// A function `(chain, tensorhandle...) -> (chain, tensorhandle...)` as an operation.
 struct CompositeOp {
-    function: Function,
+    call: BoundCall,
     owner: Owner,
 }
 
@@ -29,7 +31,7 @@ impl CoreRuntime {
         check(&function, "takes", function.argument_types())?;
         check(&function, "gives", function.result_types())?;
         let op = Arc::new(CompositeOp {
-            function,
+            call: function.bind(),
             owner: self.owner(),
         });
         Ok(CoreRuntimeOp::new(op, None, self.id()))
@@ -66,19 +68,25 @@ fn check<'a>(
     )))
 }
 
+impl CompositeOp {
+    fn function(&self) -> &Function {
+        self.call.function()
+    }
+}
+
 impl Op for CompositeOp {
     fn name(&self) -> &str {
-        self.function.name()
+        self.function().name()
     }
 
     fn n_results(&self) -> Option<usize> {
-        Some(self.function.n_results() - 1)
+        Some(self.function().n_results() - 1)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
         let (name, expected, found) = (
             self.name(),
-            self.function.n_arguments() - 1,
+            self.function().n_arguments() - 1,
             call.inputs.len(),
         );
         if expected != found {
@@ -96,7 +104,7 @@ impl Op for CompositeOp {
         if let Some(expected) = call.n_results
             && Some(expected) != self.n_results()
         {
-            let n = self.function.n_results() - 1;
+            let n = self.function().n_results() - 1;
             let message = format!("{name} has {n} results, the caller expects {expected}");
             return Err(Error::invalid_argument(message));
         }
@@ -112,18 +120,23 @@ impl Op for CompositeOp {
             None => None,
         };
         let before = call.chain.as_ref().map(|chain| (**chain).clone());
-        let mut arguments = vec![
+        let n_values = self
+            .function()
+            .n_arguments()
+            .max(self.function().n_results());
+        let mut values = Vec::with_capacity(n_values);
+        values.push(
             before
                 .unwrap_or_else(|| AsyncValue::available(Chain))
                 .into_any(),
-        ];
+        );
         let inputs: Vec<TensorHandle> = call.inputs.into_vec();
-        arguments.extend(inputs.into_iter().map(handle_as_value));
-        let results = self.function.execute(call.execution, arguments);
+        values.extend(inputs.into_iter().map(handle_as_value));
+        self.call.call(call.execution, &mut values);
         if let Some(guard) = guard {
-            run_when_settled(&results, move || drop(guard));
+            run_when_settled(&values, move || drop(guard));
         }
-        let mut results = results.into_iter();
+        let mut results = values.into_iter();
         if let (Some(after), Some(chain)) = (results.next(), call.chain) {
             *chain = after.downcast::<Chain>().unwrap_or_else(|_| {
                 AsyncValue::from_error(Error::internal(

@@ -13,7 +13,7 @@ use tfrt_async::{Error, HostAllocator, MemoryUser, SystemAllocator, register_mem
 use crate::device::Devices;
 #[cfg(feature = "tensor")]
 use crate::device::{Device, DeviceId};
-use crate::executor::live::LiveFrames;
+use crate::executor::watch::LiveFrames;
 use crate::kernel::KernelRegistry;
 use crate::memory::LimitedAllocator;
 use crate::output::Output;

@@ -6,11 +6,11 @@
 //! kernels run.
 //!
 //! Where no kernel of a function, and of those that it calls, can end after it has returned, all of
-//! this is known before: such calls run in an order found at load, without counts ([`straight`]).
+//! this is known before: such calls run in an order found at load, without counts ([`inline`]).
 //!
 //! # The story of a call
 //!
-//! 1. [`call`] asks [`route`] for the way. A call in order runs in [`straight`]; one that tries to goes on
+//! 1. [`call`] asks [`route`] for the way. A call in order runs in [`inline`]; one that tries to goes on
 //!    from where that ends, should a result still be to come ([`go_on_counting`]). For all others
 //!    [`Executor::enter`] lists the kernels without operands and fills the arguments.
 //! 2. [`ReadyList::run`] runs ready kernels of the current stream, the last to become ready first. As
@@ -45,34 +45,28 @@ use tfrt_async::{AnyAsyncValue, Error};
 
 use crate::function::Function;
 use crate::kernel::control::{Resume, StepKind, Wake};
-use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
+use crate::kernel::{Call, Flow, KernelEnv, Scratch, Status, Step, looping, wrong_result_count};
 use crate::request::{ExecutionContext, RequestContext};
 
 pub(crate) mod cost;
 mod detached;
 pub(crate) mod frame;
+pub(crate) mod inline;
 pub(crate) mod later;
-pub(crate) mod live;
-mod order;
+pub(crate) mod plan;
 mod ready;
-mod records;
 pub(crate) mod registers;
 pub(crate) mod route;
-mod sequence;
-pub(crate) mod shape;
 pub(crate) mod slots;
-pub(crate) mod stack;
-pub(crate) mod straight;
-pub(crate) mod topology;
-pub(crate) mod wiring;
+pub(crate) mod watch;
 
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
-use live::Busier;
+use inline::stack::RemainingCall;
+use plan::function::FunctionPlan;
 use route::Route;
-use slots::{Activation, Aside, Cursor, Outcome};
-use stack::Left;
-use topology::Topology;
+use slots::{Activation, BorrowedOperands, Cursor, Outcome};
+use watch::Busier;
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
 const MAX_CONTINUATION_DEPTH: u32 = 100;
@@ -87,7 +81,7 @@ pub(crate) fn execute(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
 /// Goes on with a call of which some kernels have run in order, in a new frame of it, as far as it goes. Its
 /// results may then be taken.
 #[cold]
-fn go_on_counting(frame: &Arc<Frame>, left: Left) {
+fn go_on_counting(frame: &Arc<Frame>, left: RemainingCall) {
     let mut list = ReadyList::new(frame.clone(), frame.shape().root_stream());
     let begun = list.begin_given(left.arguments);
     assert!(begun.is_ok(), "one stream, and no marked kernels");
@@ -394,8 +388,8 @@ impl Executor {
         let frame = list.frame().clone();
         let kernel = running.kernel();
         let record = frame.shape().record(kernel);
-        let aside = Aside::new(record, list.handles(&running));
-        let mut around = Surroundings {
+        let aside = BorrowedOperands::new(record, list.handles(&running));
+        let mut around = KernelEnv {
             program: frame.program(),
             request: frame.request(),
             topology: frame.topology(),
@@ -579,7 +573,7 @@ fn cancelled(frame: &Frame) -> Option<Error> {
 enum Begun {
     /// It is to be run, with these arguments.
     Frame(Arc<Frame>, Vec<AnyAsyncValue>),
-    /// It ran on the straight road, as far as it goes at once: these are its results.
+    /// It ran in order, as far as it goes at once: these are its results.
     Ended(Vec<AnyAsyncValue>),
 }
 
@@ -629,7 +623,7 @@ fn count(
     Ok(())
 }
 
-/// Takes the straight road with a call that `depth` calls are around, and tells whether it could. The
+/// Runs a call that `depth` calls are around in order, and tells whether it could. The
 /// values are its arguments, and if so its results after that.
 #[cfg_attr(not(tfrt_for_size), inline(always))]
 #[cfg_attr(tfrt_for_size, inline(never))]
@@ -641,7 +635,7 @@ fn run_in_order(
 ) -> Result<bool, Error> {
     function.check_arguments(values)?;
     match route::of_call(function.topology(), request, depth, values) {
-        Route::InOrder => function.run_straight(request, depth, values),
+        Route::InOrder => function.run_inline(request, depth, values),
         Route::TryInOrder => try_order(function, request, depth, values)?,
         Route::InOrderLater => {
             *values = function.run_later(request, depth, std::mem::take(values));
@@ -775,7 +769,7 @@ fn outcome(status: Status, n_results: u32, scratch: &Scratch) -> Outcome {
 /// The error that becomes the results of a kernel that is not run since its request was cancelled: that
 /// of the failed strict operand with the highest number, else the cancellation. Releases the operands.
 #[cold]
-fn reason_to_skip(around: &Surroundings<'_>, activation: Activation<'_>) -> Error {
+fn reason_to_skip(around: &KernelEnv<'_>, activation: Activation<'_>) -> Error {
     let cursor = Cursor::new(activation);
     let signature = &around.topology.entry(around.kernel).signature;
     let failed = cursor.find_last(|index, operand| {
@@ -906,7 +900,7 @@ fn located(frame: &Frame, kernel: u32, value: AnyAsyncValue) -> AnyAsyncValue {
 /// Gives an error its place, and reports it, if it is the own one of a kernel in this `context`.
 #[inline]
 pub(crate) fn locate(
-    topology: &Topology,
+    topology: &FunctionPlan,
     kernel: u32,
     value: AnyAsyncValue,
     context: impl FnOnce() -> ExecutionContext,

@@ -9,10 +9,10 @@ use tfrt_bef::FunctionKind;
 
 use crate::bound::BoundCall;
 use crate::executor::frame::Frame;
+use crate::executor::inline::stack::RemainingCall;
+use crate::executor::plan::function::FunctionPlan;
 use crate::executor::route::{self, Route};
-use crate::executor::stack::Left;
-use crate::executor::topology::Topology;
-use crate::executor::{self, straight};
+use crate::executor::{self, inline};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
 use crate::trace::{TraceLevel, TraceSpan};
@@ -29,7 +29,7 @@ impl Function {
         Function { program, index }
     }
 
-    pub(crate) fn topology(&self) -> &Topology {
+    pub(crate) fn topology(&self) -> &FunctionPlan {
         self.program.topology(self.index)
     }
 
@@ -141,7 +141,7 @@ impl Function {
             )));
         }
         let mut values = arguments.to_vec();
-        straight::run(&self.program, self.index, context.request(), 0, &mut values)?;
+        inline::run(&self.program, self.index, context.request(), 0, &mut values)?;
         Ok(values)
     }
 
@@ -166,13 +166,13 @@ impl Function {
 
     /// Runs a call in order. The values are its arguments, which are settled, and then its results.
     #[cfg_attr(not(tfrt_for_size), inline(always))]
-    pub(crate) fn run_straight(
+    pub(crate) fn run_inline(
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
         values: &mut Vec<AnyAsyncValue>,
     ) {
-        if let Err(error) = straight::run(&self.program, self.index, request, depth, values) {
+        if let Err(error) = inline::run(&self.program, self.index, request, depth, values) {
             *values = self.all_failed(&error);
         }
     }
@@ -189,8 +189,8 @@ impl Function {
         request: &Arc<RequestContext>,
         depth: u32,
         values: &mut Vec<AnyAsyncValue>,
-    ) -> Result<Option<Box<Left>>, Error> {
-        let left = straight::attempt(&self.program, self.index, request, depth, values)?;
+    ) -> Result<Option<Box<RemainingCall>>, Error> {
+        let left = inline::attempt(&self.program, self.index, request, depth, values)?;
         if left.is_some() {
             self.topology().has_tried();
         }
@@ -214,7 +214,7 @@ impl Function {
             queue.add_task(Task::new(move || {
                 let settled = arguments.into_iter().map(AnyAsyncValue::settled);
                 let mut values = settled.collect();
-                function.run_straight(&request, depth, &mut values);
+                function.run_inline(&request, depth, &mut values);
                 for (promise, result) in promises.into_iter().zip(values) {
                     promise.forward(result);
                 }
@@ -233,7 +233,7 @@ impl Function {
         self.check_arguments(&arguments)?;
         match route::of_spawned(self.topology(), request, depth, &arguments) {
             Route::InOrder => {
-                self.run_straight(request, depth, &mut arguments);
+                self.run_inline(request, depth, &mut arguments);
                 Ok(arguments)
             }
             Route::InOrderLater => Ok(self.run_later(request, depth, arguments)),

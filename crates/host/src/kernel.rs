@@ -75,11 +75,11 @@ mod signature;
 mod value;
 
 pub use crate::request::LentContext;
-pub(crate) use code::Entrances;
+pub(crate) use code::EntryPoints;
 pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
+pub(crate) use frame::{KernelEnv, Scratch, Status, wrong_result_count};
 pub use frame::{KernelFrame, Mismatch};
-pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, Leaf, Shape, explain};
 pub use node::NodeState;
 pub(crate) use node::Place as NodePlace;

@@ -51,7 +51,7 @@ pub mod device;
 #[cfg(not(loom))]
 #[allow(
     unsafe_code,
-    reason = "frame.rs, later.rs, records.rs, registers.rs, slots.rs and stack.rs are listed modules"
+    reason = "frame.rs, later.rs, plan/records.rs, registers.rs, slots.rs and inline/stack.rs are listed modules"
 )]
 mod executor;
 // Two attributes, since cargo-mutants leaves out what has the second, and would change these files twice.
@@ -59,25 +59,19 @@ mod executor;
 #[cfg(test)]
 #[allow(
     unsafe_code,
-    reason = "records.rs, registers.rs and slots.rs are listed modules, and the models share them"
+    reason = "plan/records.rs, registers.rs and slots.rs are listed modules, and the models share them"
 )]
 #[path = "executor"]
 mod executor {
     mod models;
     #[allow(dead_code, reason = "the models use what they need")]
-    mod order;
+    mod plan;
     #[allow(dead_code, reason = "the models use what they need")]
     mod ready;
-    #[allow(dead_code, reason = "the models use what they need")]
-    mod records;
     #[allow(dead_code, unused_imports, reason = "the models use what they need")]
     mod registers;
     #[allow(dead_code, reason = "the models use what they need")]
-    mod shape;
-    #[allow(dead_code, reason = "the models use what they need")]
     mod slots;
-    #[allow(dead_code, reason = "the models use what they need")]
-    mod wiring;
 }
 #[cfg(not(loom))]
 mod function;

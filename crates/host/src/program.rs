@@ -19,9 +19,9 @@ use tfrt_bef::{
 
 use crate::codes;
 use crate::context::HostContext;
-use crate::executor::shape::Shape;
-use crate::executor::topology::{Entries, Topology, find_manners};
-use crate::executor::wiring::Malformed;
+use crate::executor::plan::dataflow::DataflowPlan;
+use crate::executor::plan::dependencies::Malformed;
+use crate::executor::plan::function::{Entries, FunctionPlan, find_manners};
 use crate::function::Function;
 use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signature};
 
@@ -38,7 +38,7 @@ pub(crate) struct LoadedProgram {
     file: BefFile,
     attribute_section: AttributeSection,
     host: HostContext,
-    functions: Box<[Topology]>,
+    functions: Box<[FunctionPlan]>,
     /// The functions as callees, by their numbers.
     callees: Box<[Callee]>,
 }
@@ -214,7 +214,7 @@ impl LoadedProgram {
     }
 
     #[inline]
-    pub(crate) fn topology(&self, function: u32) -> &Topology {
+    pub(crate) fn topology(&self, function: u32) -> &FunctionPlan {
         &self.functions[function as usize]
     }
 
@@ -227,12 +227,12 @@ impl LoadedProgram {
         (place.unwrap_or(u32::MAX), &topology.entry(kernel).name)
     }
 
-    /// Returns the [`Shape`] by which the kernels of a function are counted.
+    /// Returns the [`DataflowPlan`] by which the kernels of a function are counted.
     ///
     /// # Errors
     ///
     /// If the function is not a graph that can be run: a fault that load should have found.
-    pub(crate) fn shape(&self, function: u32) -> Result<&Arc<Shape>, Error> {
+    pub(crate) fn shape(&self, function: u32) -> Result<&Arc<DataflowPlan>, Error> {
         let shape = self.topology(function).shape_of(&self.view(function));
         shape.map_err(|malformed| {
             let name = self.function_name(function);
@@ -301,7 +301,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn load(mut self) -> Result<Box<[Topology]>, LoadError> {
+    fn load(mut self) -> Result<Box<[FunctionPlan]>, LoadError> {
         let registry = self.host.registry();
         let entries: Vec<Option<&KernelEntry>> = self
             .file
@@ -335,7 +335,7 @@ impl<'a> Loader<'a> {
         let functions = self.file.functions();
         let mut topologies = functions
             .map(|function| self.topology(&function, &entries))
-            .collect::<Result<Box<[Topology]>, LoadError>>()?;
+            .collect::<Result<Box<[FunctionPlan]>, LoadError>>()?;
         for (number, topology) in (0..).zip(&mut topologies) {
             topology.number = number;
         }
@@ -351,18 +351,18 @@ impl<'a> Loader<'a> {
         &self,
         function: &FunctionView<'_>,
         entries: &Arc<Entries>,
-    ) -> Result<Topology, LoadError> {
+    ) -> Result<FunctionPlan, LoadError> {
         let Some(body) = function.body() else {
             let entry = self.host.registry().get_native(function.name());
             let entry = entry.expect("check_native() found it");
             let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
-            return Ok(Topology::native(
+            return Ok(FunctionPlan::native(
                 entry,
                 n_arguments as u32,
                 n_results as u32,
             ));
         };
-        Topology::new(function, &body, entries)
+        FunctionPlan::new(function, &body, entries)
             .map_err(|malformed| self.malformed(function, &malformed))
     }
 

@@ -15,8 +15,8 @@ use tfrt_async::{
 use tfrt_bef::LocationOffset;
 
 use crate::context::HostContext;
-use crate::executor::topology::Topology;
-use crate::executor::{guarded, live};
+use crate::executor::plan::function::FunctionPlan;
+use crate::executor::{guarded, watch};
 use crate::program::ProgramRef;
 use crate::record::{KernelSpan, KernelWork};
 use crate::trace::{TraceLevel, TraceSpan};
@@ -343,7 +343,7 @@ impl RequestContext {
             // whoever leaves it finds this flag.
             let again = self.is_abandoned.swap(true, Ordering::SeqCst);
             if !again {
-                live::abandon(self, reason);
+                watch::abandon(self, reason);
                 #[cfg(not(tfrt_for_size))]
                 self.hooks.run(reason);
             }
@@ -430,7 +430,7 @@ impl RequestContext {
     #[inline]
     pub(crate) fn watch<'a>(
         &'a self,
-        topology: &Topology,
+        topology: &FunctionPlan,
         kernel: u32,
         call: u64,
     ) -> KernelSpan<'a> {
@@ -444,7 +444,7 @@ impl RequestContext {
 
     /// Something was done on this thread for a kernel that has returned.
     #[cold]
-    pub(crate) fn record_part(&self, topology: &Topology, kernel: u32) {
+    pub(crate) fn record_part(&self, topology: &FunctionPlan, kernel: u32) {
         if let Some((recorder, function)) = self.host.recorder().zip(topology.recorded_as) {
             recorder.part(function, kernel);
         }
@@ -572,7 +572,7 @@ impl ExecutionContext {
     pub(crate) fn for_kernel(
         program: &ProgramRef,
         request: &Arc<RequestContext>,
-        topology: &Topology,
+        topology: &FunctionPlan,
         kernel: u32,
     ) -> Self {
         let place = Place {

@@ -87,14 +87,14 @@ impl Program {
     pub fn function(&self, name: &str) -> Option<Function> {
         self.program
             .function(name)
-            .map(|function| Function { function })
+            .map(|function| Function::new(&function))
     }
 
     /// Returns the functions that have a name, in the order of the file.
     pub fn functions(&self) -> impl Iterator<Item = Function> {
         self.program
             .functions()
-            .map(|function| Function { function })
+            .map(|function| Function::new(&function))
     }
 
     /// Returns the program as the host runtime sees it.
@@ -134,23 +134,29 @@ impl fmt::Debug for Program {
 /// ```
 #[derive(Clone)]
 pub struct Function {
-    function: tfrt_host::Function,
+    bound: tfrt_host::BoundCall,
 }
 
 impl Function {
+    fn new(function: &tfrt_host::Function) -> Self {
+        Function {
+            bound: function.bind(),
+        }
+    }
+
     /// Returns the name.
     pub fn name(&self) -> &str {
-        self.function.name()
+        self.as_host_function().name()
     }
 
     /// Returns the MLIR names of the arguments' types.
     pub fn argument_types(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.function.argument_types()
+        self.as_host_function().argument_types()
     }
 
     /// Returns the MLIR names of the results' types.
     pub fn result_types(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.function.result_types()
+        self.as_host_function().result_types()
     }
 
     /// Calls the function: runs it on this thread as far as it goes without waiting.
@@ -159,25 +165,28 @@ impl Function {
     /// panic.
     pub fn call(&self, context: &Context, arguments: impl Arguments) -> Call {
         let execution = context.execution();
-        let results = self.function.execute(execution, arguments.into_arguments());
-        Call::new(results, execution)
+        let mut values = arguments.into_arguments();
+        self.bound.call(execution, &mut values);
+        Call::new(values, execution)
     }
 
     /// Hands the call to the work queue and returns at once.
     pub fn spawn(&self, context: &Context, arguments: impl Arguments) -> Call {
         let execution = context.execution();
-        let results = self.function.spawn(execution, arguments.into_arguments());
+        let results = self
+            .as_host_function()
+            .spawn(execution, arguments.into_arguments());
         Call::new(results, execution)
     }
 
     /// Returns the function as the host runtime sees it.
     pub fn as_host_function(&self) -> &tfrt_host::Function {
-        &self.function
+        self.bound.function()
     }
 }
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.function.fmt(f)
+        self.as_host_function().fmt(f)
     }
 }

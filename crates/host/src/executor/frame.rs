@@ -9,15 +9,15 @@ use smallvec::SmallVec;
 use tfrt_async::queue::LocalTask;
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
-use super::later::{Listed, Taken, Together};
+use super::later::{ClaimedTask, FrameTasks, Listed};
+use super::plan::dataflow::DataflowPlan;
+use super::plan::function::FunctionPlan;
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
 use super::route::{self, Streams};
-use super::shape::Shape;
 use super::slots::Cursor;
-use super::topology::Topology;
-use crate::kernel::{Scratch, Status, Surroundings};
+use crate::kernel::{KernelEnv, Scratch, Status};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
 
@@ -37,7 +37,7 @@ pub(crate) struct Frame {
     busy: Option<AtomicU64>,
     /// The promises of handles that stand in registers.
     promises: Mutex<Vec<(u32, AnyPromise)>>,
-    together: Together,
+    together: FrameTasks,
 }
 
 /// The right to settle a register that was left.
@@ -88,7 +88,7 @@ impl Frame {
             request,
             depth,
             promises: Mutex::default(),
-            together: Together::default(),
+            together: FrameTasks::default(),
         }))
     }
 
@@ -97,12 +97,12 @@ impl Frame {
     }
 
     #[inline]
-    pub(crate) fn topology(&self) -> &Topology {
+    pub(crate) fn topology(&self) -> &FunctionPlan {
         self.program.topology(self.function)
     }
 
     #[inline]
-    pub(crate) fn shape(&self) -> &Shape {
+    pub(crate) fn shape(&self) -> &DataflowPlan {
         self.registers.shape()
     }
 
@@ -142,7 +142,7 @@ impl Frame {
     }
 
     #[inline]
-    pub(super) fn together(&self) -> &Together {
+    pub(super) fn together(&self) -> &FrameTasks {
         &self.together
     }
 
@@ -400,7 +400,7 @@ pub(crate) struct ReadyList {
     queue: ReadyQueue<Ready>,
     confined: Stacked,
     /// The kernel with which the run begins.
-    first: Option<Taken>,
+    first: Option<ClaimedTask>,
     /// Tasks of kernels that were put off, which go to the queue together.
     begun: Begun,
     // Invariant: a kernel that was started from this list, whose right nobody else has.
@@ -560,7 +560,7 @@ impl ReadyList {
     fn run_some<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
         let frame: &Arc<Frame> = &self.frame;
         let registers = &frame.registers;
-        let mut around = Surroundings {
+        let mut around = KernelEnv {
             program: &frame.program,
             request: &frame.request,
             topology: frame.topology(),
@@ -570,7 +570,7 @@ impl ReadyList {
             scratch,
         };
         let request: &RequestContext = &frame.request;
-        let shape: &Shape = registers.shape();
+        let shape: &DataflowPlan = registers.shape();
         let is_simple = self.streams == Streams::One && !WATCHED;
         if let Some(confined) = is_simple.then(|| registers.confined()).flatten() {
             let stacked = &mut self.confined;
@@ -774,7 +774,7 @@ impl ReadyList {
     }
 
     /// Begins with a task, which the list is to run. The frame [has simple runs](Frame::is_simple).
-    pub(super) fn begin_with(&mut self, task: Taken) {
+    pub(super) fn begin_with(&mut self, task: ClaimedTask) {
         self.first = Some(task);
     }
 
@@ -844,8 +844,8 @@ fn run_confined<const TASKS: bool>(
     registers: Confined<'_>,
     frame: &Arc<Frame>,
     stacked: &mut Stacked,
-    first: &mut Option<Taken>,
-    around: &mut Surroundings<'_>,
+    first: &mut Option<ClaimedTask>,
+    around: &mut KernelEnv<'_>,
 ) -> Pause {
     let request: &RequestContext = around.request;
     let entrances = around.topology.entrances().list();
@@ -932,9 +932,12 @@ fn run_confined<const TASKS: bool>(
 }
 
 #[inline(always)]
-fn next_task<const TASKS: bool>(first: &mut Option<Taken>, frame: &Arc<Frame>) -> Option<Taken> {
+fn next_task<const TASKS: bool>(
+    first: &mut Option<ClaimedTask>,
+    frame: &Arc<Frame>,
+) -> Option<ClaimedTask> {
     match TASKS {
-        true => first.take().or_else(|| Taken::next(frame)),
+        true => first.take().or_else(|| ClaimedTask::next(frame)),
         false => None,
     }
 }

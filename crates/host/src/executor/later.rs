@@ -7,7 +7,7 @@
 //!
 //! The task is local to the thread as long as the queue keeps it there, and meanwhile the call stays
 //! confined: no count is shared, and nobody counts who holds the frame. The local tasks of a call
-//! hold it *together*: [`Together`] has their number, in the frame, and they own one reference to it.
+//! hold it *together*: [`FrameTasks`] has their number, in the frame, and they own one reference to it.
 //! It is that of a list of ready kernels which has come to its end while there were tasks; a task
 //! that runs takes it for its own list, and so on. So a task that follows on a task costs no
 //! read-modify-write.
@@ -22,7 +22,7 @@
 //! # Invariants
 //!
 //! * I1. While a frame is confined, its local tasks are on the thread that it is confined to. Once it
-//!   is shared they are all on one thread still, which alone touches [`Together`].
+//!   is shared they are all on one thread still, which alone touches [`FrameTasks`].
 //! * I2. While there are local tasks of a frame, they own a reference, or (while it is confined) there
 //!   is a list of its ready kernels on this thread, which leaves them its own.
 //! * I3. Local tasks change threads all at once, and only if there is no such list, or the frame is
@@ -56,14 +56,14 @@ pub(crate) fn task<F: FnOnce() -> AnyAsyncValue + Send + 'static>(
     } else {
         frame.together().add(1);
     }
-    let left = Left {
+    let left = PendingResult {
         frame: NonNull::from(&**frame),
         kernel,
         register,
         is_alone,
         is_left: false,
     };
-    LocalTask::new(Computing {
+    LocalTask::new(DeferredTask {
         left,
         run: run_in_block::<F>,
         compute,
@@ -85,7 +85,7 @@ pub(crate) fn enqueue(
 
 /// The local tasks of a frame: how many there are, and which lists may leave them their reference.
 #[derive(Default)]
-pub(super) struct Together {
+pub(super) struct FrameTasks {
     /// How many tasks there are. Written as I1 says.
     n_tasks: AtomicU32,
     /// They own a reference to the frame. Written as I1 says.
@@ -94,7 +94,7 @@ pub(super) struct Together {
     n_lists: AtomicU32,
 }
 
-impl Together {
+impl FrameTasks {
     #[inline]
     fn n_tasks(&self) -> u32 {
         // Ordering: I1.
@@ -219,7 +219,7 @@ impl Drop for Listed {
 }
 
 /// A register that is left to a task: the right to fill it, and a hold on the frame.
-struct Left {
+struct PendingResult {
     // Invariant: the content of an `Arc`. The task owns a reference if it `is_alone`, else it is one of
     // those that do together.
     frame: NonNull<Frame>,
@@ -230,7 +230,7 @@ struct Left {
     is_left: bool,
 }
 
-impl Left {
+impl PendingResult {
     #[inline]
     fn frame(&self) -> &Frame {
         // SAFETY: this task keeps it alive, or all together do (I2).
@@ -273,11 +273,11 @@ impl Left {
     }
 }
 
-impl Drop for Left {
+impl Drop for PendingResult {
     /// The queue has dropped the task, or the kernel that has made it has panicked.
     #[cold]
     fn drop(&mut self) {
-        let again = Left { ..*self };
+        let again = PendingResult { ..*self };
         if let (list, Some(right)) = again.into_list() {
             bring(
                 list,
@@ -289,45 +289,45 @@ impl Drop for Left {
     }
 }
 
-/// The family of all [`Computing`].
+/// The family of all [`DeferredTask`].
 // Invariant: named by their implementation of `LocalWork` alone.
 static COMPUTING: TaskFamily = TaskFamily::new();
 
 /// A register that is left to a task, and what that does.
 #[repr(C)]
-struct Computing<F> {
-    left: Left,
+struct DeferredTask<F> {
+    left: PendingResult,
     /// Computes, if that is wanted, and gives the block back.
     // Invariant: made for this type.
-    run: unsafe fn(NonNull<Computing<()>>, bool) -> Option<AnyAsyncValue>,
+    run: unsafe fn(NonNull<DeferredTask<()>>, bool) -> Option<AnyAsyncValue>,
     compute: F,
 }
 
 /// # Safety
 ///
-/// `work` is the address of a `Computing<F>` in a block of its own, which is used up. What it held of
+/// `work` is the address of a `DeferredTask<F>` in a block of its own, which is used up. What it held of
 /// the frame was taken.
 unsafe fn run_in_block<F: FnOnce() -> AnyAsyncValue>(
-    work: NonNull<Computing<()>>,
+    work: NonNull<DeferredTask<()>>,
     is_wanted: bool,
 ) -> Option<AnyAsyncValue> {
     // SAFETY: the caller says so.
-    let work = unsafe { LocalBlock::<Computing<F>>::from_raw(work.cast()) };
-    let Computing { left, compute, .. } = work.into_inner();
+    let work = unsafe { LocalBlock::<DeferredTask<F>>::from_raw(work.cast()) };
+    let DeferredTask { left, compute, .. } = work.into_inner();
     mem::forget(left);
     is_wanted.then(compute)
 }
 
 /// A local task that a list of its confined frame has taken from the queue, to run it itself.
-pub(super) struct Taken {
-    // Invariant: the address of a `Computing` in a block of its own.
-    work: NonNull<Computing<()>>,
+pub(super) struct ClaimedTask {
+    // Invariant: the address of a `DeferredTask` in a block of its own.
+    work: NonNull<DeferredTask<()>>,
 }
 
-impl Taken {
+impl ClaimedTask {
     /// Takes the next task of the queue, if it is one of this frame, which is confined and has a list.
     #[inline]
-    pub(super) fn next(frame: &Arc<Frame>) -> Option<Taken> {
+    pub(super) fn next(frame: &Arc<Frame>) -> Option<ClaimedTask> {
         let owner = Arc::as_ptr(frame).cast();
         let mut taken = None;
         let queue = frame.request().queue();
@@ -336,7 +336,7 @@ impl Taken {
             if task.is_of(&COMPUTING, owner) && taken.is_none() {
                 // SAFETY: the family says that `task` made it, and the owner that it is one of this frame's, of which
                 // there is a list.
-                taken = Some(unsafe { Taken::of(task) });
+                taken = Some(unsafe { ClaimedTask::of(task) });
             }
         });
         taken
@@ -346,17 +346,17 @@ impl Taken {
     ///
     /// It was made by [`task`], for a frame that is confined and has a list.
     #[inline]
-    unsafe fn of(task: LocalTask<'_>) -> Taken {
-        let work = task.into_raw().cast::<Computing<()>>();
+    unsafe fn of(task: LocalTask<'_>) -> ClaimedTask {
+        let work = task.into_raw().cast::<DeferredTask<()>>();
         // SAFETY: the caller says so.
         let left = unsafe { &work.as_ref().left };
         // SAFETY: it is one of its tasks, and none after this.
         unsafe { left.frame().together().leave_to_list(left.frame) };
-        Taken { work }
+        ClaimedTask { work }
     }
 
     #[inline]
-    fn left(&self) -> &Left {
+    fn left(&self) -> &PendingResult {
         // SAFETY: it is there until `run`.
         unsafe { &self.work.as_ref().left }
     }
@@ -387,7 +387,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ClaimedTask {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: it is there.
@@ -401,7 +401,7 @@ impl Drop for Taken {
 // is to be claimed; the closure is `Send`. Where `can_move` says so of all tasks of a thread, those of
 // a frame go together; and if the frame is confined, no list of it is left on this thread, so nothing
 // but these tasks will touch it (I3).
-unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computing<F> {
+unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for DeferredTask<F> {
     const FAMILY: &'static TaskFamily = &COMPUTING;
 
     #[inline]
@@ -413,10 +413,10 @@ unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computi
         if is_simple && request.is_on_queue_of_host() {
             let mut list = ReadyList::new(left.take_frame(), stream_of(frame, kernel));
             let work = work.into_raw().cast();
-            list.begin_with(Taken { work });
+            list.begin_with(ClaimedTask { work });
             return Executor::run(list);
         }
-        let Computing { left, compute, .. } = work.into_inner();
+        let DeferredTask { left, compute, .. } = work.into_inner();
         let kernel = left.kernel;
         let (list, right) = left.into_list();
         let Some(right) = right else {

@@ -18,10 +18,10 @@ use loom::thread;
 use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
+use super::plan::dataflow::DataflowPlan;
+use super::plan::dependencies::{Dependencies, KernelDependencies};
 use super::registers::{Fill, Ready, Registers, Started};
-use super::shape::Shape;
 use super::slots::{Activation, Cursor};
-use super::wiring::{WiredKernel, Wiring};
 
 /// A value whose every look is checked by loom.
 struct Watched {
@@ -59,7 +59,7 @@ fn number(value: &AnyAsyncValue) -> u32 {
 }
 
 /// A graph by hand: operands and results of each kernel, and the registers that are returned.
-fn graph(n_arguments: u32, kernels: &[(&[u32], &[u32])], results: &[u32]) -> StdArc<Shape> {
+fn graph(n_arguments: u32, kernels: &[(&[u32], &[u32])], results: &[u32]) -> StdArc<DataflowPlan> {
     graph_with_marks(n_arguments, kernels, results, &[])
 }
 
@@ -68,7 +68,7 @@ fn graph_with_marks(
     kernels: &[(&[u32], &[u32])],
     results: &[u32],
     marked: &[usize],
-) -> StdArc<Shape> {
+) -> StdArc<DataflowPlan> {
     let users = |register: u32| -> Vec<u32> {
         let readers = (1..).zip(kernels).flat_map(|(number, (operands, _))| {
             operands
@@ -94,7 +94,7 @@ fn graph_with_marks(
         users: (0..n_registers as u32).map(users).collect(),
         entry: without_operands.map(|(number, _)| number).collect(),
     };
-    StdArc::new(Shape::new(&graph).expect("the models wire well"))
+    StdArc::new(DataflowPlan::new(&graph).expect("the models wire well"))
 }
 
 struct Graph<'a> {
@@ -106,7 +106,7 @@ struct Graph<'a> {
     entry: Vec<u32>,
 }
 
-impl Wiring for Graph<'_> {
+impl Dependencies for Graph<'_> {
     fn n_arguments(&self) -> usize {
         self.n_arguments
     }
@@ -119,9 +119,9 @@ impl Wiring for Graph<'_> {
         self.kernels.len()
     }
 
-    fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
+    fn kernel(&self, kernel: u32) -> KernelDependencies<'_> {
         let (operands, results) = self.kernels[kernel as usize];
-        WiredKernel {
+        KernelDependencies {
             entrance: 0,
             operands,
             results,
@@ -162,7 +162,7 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    fn new(graph: StdArc<Shape>) -> Shared {
+    fn new(graph: StdArc<DataflowPlan>) -> Shared {
         let allocator: StdArc<dyn HostAllocator> = StdArc::new(SystemAllocator::new());
         Shared(Registers::new(graph, &allocator).expect("there is memory"))
     }
@@ -245,7 +245,7 @@ impl Shared {
     }
 }
 
-fn begin_shared(graph: StdArc<Shape>) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
+fn begin_shared(graph: StdArc<DataflowPlan>) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
     let registers = Shared::new(graph);
     let (entry, fills) = registers.begin();
     registers.0.share();

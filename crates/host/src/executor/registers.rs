@@ -1,7 +1,7 @@
 //! The registers of one call and the words of its kernels: who may touch which, and when.
 //!
 //! This is the only place where kernels' operands and results change hands between threads. It
-//! knows nothing of programs and requests; `executor/frame.rs` gives it a [`Shape`] and an owner,
+//! knows nothing of programs and requests; `executor/frame.rs` gives it a [`DataflowPlan`] and an owner,
 //! and the models in `executor/models.rs` drive it under loom. That registers and kernels are wired
 //! as the code below relies on is the shape's proof.
 //!
@@ -46,8 +46,8 @@ use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
 use tfrt_bef::order::sort_unstable_by;
 
-use super::records::{CountedRecord, Record};
-use super::shape::{Output, Shape};
+use super::plan::dataflow::{DataflowPlan, Output};
+use super::plan::records::{CountedRecord, Record};
 use super::slots::{Activation, Slot, Slots};
 
 mod confined;
@@ -237,7 +237,7 @@ struct Places {
 
 impl Places {
     /// `None` if the block would be larger than can be addressed.
-    fn of(shape: &Shape) -> Option<Places> {
+    fn of(shape: &DataflowPlan) -> Option<Places> {
         let bits = Layout::array::<AtomicU64>(shape.n_registers().div_ceil(64)).ok()?;
         let slots = Layout::array::<Slot>(shape.n_registers()).ok()?;
         let (layout, awaited) = slots.extend(bits).ok()?;
@@ -256,7 +256,7 @@ impl Places {
 
 /// The registers of one call, and the words of its kernels.
 pub(crate) struct Registers {
-    shape: Arc<Shape>,
+    shape: Arc<DataflowPlan>,
     allocator: Arc<dyn HostAllocator>,
     block: NonNull<u8>,
     layout: Layout,
@@ -264,7 +264,7 @@ pub(crate) struct Registers {
     awaited: Part<AtomicU64>,
     /// A bit for each register whose slot holds references for its returns.
     returning: Part<AtomicU64>,
-    /// A word for each kernel (I3). Until the call is begun they stand as [`Shape::begun`] says, if it does.
+    /// A word for each kernel (I3). Until the call is begun they stand as [`DataflowPlan::begun`] says, if it does.
     words: Part<AtomicU32>,
     // Invariant: false only while a single thread can reach this.
     shared: AtomicBool,
@@ -278,7 +278,10 @@ pub(crate) struct Registers {
 
 impl Registers {
     /// Makes the registers of a new call, all of them empty; `None` if the allocator refuses.
-    pub(crate) fn new(shape: Arc<Shape>, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
+    pub(crate) fn new(
+        shape: Arc<DataflowPlan>,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Option<Self> {
         let n_bits = shape.n_registers().div_ceil(64);
         let Places {
             layout,
@@ -325,12 +328,12 @@ impl Registers {
     }
 
     #[inline(always)]
-    pub(crate) fn shape(&self) -> &Arc<Shape> {
+    pub(crate) fn shape(&self) -> &Arc<DataflowPlan> {
         &self.shape
     }
 
     /// The bytes that a call of this shape asks the allocator for.
-    pub(crate) fn size_bytes(shape: &Shape) -> usize {
+    pub(crate) fn size_bytes(shape: &DataflowPlan) -> usize {
         Places::of(shape).map_or(usize::MAX, |places| places.layout.size())
     }
 

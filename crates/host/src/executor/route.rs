@@ -7,14 +7,14 @@
 use tfrt_async::AnyAsyncValue;
 
 use super::frame::Frame;
-use super::straight;
-use super::topology::{Manner, Topology};
+use super::inline;
+use super::plan::function::{FunctionPlan, Manner};
 use crate::request::RequestContext;
 
 /// The way in which a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Its kernels run one after the other, in the order that was found at load, to the end ([`straight`]).
+    /// Its kernels run one after the other, in the order that was found at load, to the end ([`inline`](super::inline)).
     InOrder,
     /// As [`InOrder`](Route::InOrder), as long as all results are there. From the first that is to come on it is counted.
     TryInOrder,
@@ -44,7 +44,7 @@ trait Facts {
 
 /// A call that is to begin.
 struct Site<'a> {
-    topology: &'a Topology,
+    topology: &'a FunctionPlan,
     request: &'a RequestContext,
     depth: u32,
 }
@@ -72,7 +72,7 @@ impl Facts for Site<'_> {
 
     #[inline]
     fn is_tried(&self) -> bool {
-        straight::may_run() && self.topology.is_tried()
+        inline::may_run() && self.topology.is_tried()
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl Facts for Site<'_> {
 /// Chooses the way of a call on this thread, which so many calls are around.
 #[inline(always)]
 pub(crate) fn of_call(
-    topology: &Topology,
+    topology: &FunctionPlan,
     request: &RequestContext,
     depth: u32,
     arguments: &[AnyAsyncValue],
@@ -110,7 +110,7 @@ pub(crate) fn of_call(
 
 /// Chooses the way of a call that goes on while its caller does, which so many calls are around.
 pub(crate) fn of_spawned(
-    topology: &Topology,
+    topology: &FunctionPlan,
     request: &RequestContext,
     depth: u32,
     arguments: &[AnyAsyncValue],
@@ -163,13 +163,13 @@ fn runs_in_order(facts: &impl Facts) -> bool {
 
 /// Returns whether a call made by a kernel of a call in order can run in order, too, on the same thread.
 #[inline(always)]
-pub(super) fn follows_in_order(callee: &Topology) -> bool {
+pub(super) fn follows_in_order(callee: &FunctionPlan) -> bool {
     callee.manner >= Manner::OneThread
 }
 
 /// Returns whether somebody asks what calls of a function cost: whether its streams are worth several threads.
 #[inline]
-pub(super) fn is_timed(topology: &Topology, request: &RequestContext) -> bool {
+pub(super) fn is_timed(topology: &FunctionPlan, request: &RequestContext) -> bool {
     matches!(topology.manner, Manner::Alone | Manner::OneThread)
         && request.queue().parallelism() > 1
 }

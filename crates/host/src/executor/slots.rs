@@ -19,8 +19,8 @@ use std::ptr::NonNull;
 use tfrt_async::AnyAsyncValue;
 use tfrt_async::sync::UnsafeCell;
 
-use super::records::{Record, RecordWriter, Records};
-use super::shape::Output;
+use super::plan::dataflow::Output;
+use super::plan::records::{Record, RecordWriter, Records};
 
 /// The memory of one register.
 pub(crate) type Slot = UnsafeCell<MaybeUninit<AnyAsyncValue>>;
@@ -413,14 +413,14 @@ unsafe fn withdraw(slots: Slots<'_>, record: Record<'_>, n_put: u32) {
 }
 
 /// A run of a kernel beside the slots of its call: its operands are handed to it.
-pub(crate) struct Aside {
+pub(crate) struct BorrowedOperands {
     slots: Box<[Slot]>,
     records: Records,
 }
 
-impl Aside {
+impl BorrowedOperands {
     /// Prepares a run of a kernel with other operands than its record names.
-    pub(crate) fn new(record: Record<'_>, operands: Vec<AnyAsyncValue>) -> Aside {
+    pub(crate) fn new(record: Record<'_>, operands: Vec<AnyAsyncValue>) -> BorrowedOperands {
         let registers: Vec<u32> = (0..operands.len() as u32).collect();
         let outputs = (registers.len() as u32..).take(record.n_results() as usize);
         let outputs: Vec<Output> = outputs.map(Output::alone).collect();
@@ -442,7 +442,7 @@ impl Aside {
                 unsafe { &mut *slot }.write(operand);
             });
         }
-        Aside {
+        BorrowedOperands {
             slots,
             records: writer.finish(),
         }
@@ -470,7 +470,7 @@ impl Aside {
     }
 }
 
-/// The values that a run [`Aside`] has left.
+/// The values that a run [`BorrowedOperands`] has left.
 pub(crate) enum Outcome {
     /// So many results.
     Put(u32),

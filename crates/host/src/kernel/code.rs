@@ -4,17 +4,17 @@
 //! beside that of its function, where the executor finds both in one line of memory.
 //!
 //! A kernel of scalars has a second entry, for uses with exactly the operands and results that it is
-//! made for: that has nothing to count. Load finds for each use which entry it takes ([`Entrances`]).
+//! made for: that has nothing to count. Load finds for each use which entry it takes ([`EntryPoints`]).
 
 use std::mem::{self, needs_drop};
 use std::ptr;
 use std::sync::Arc;
 
-use super::frame::{Status, Surroundings};
+use super::frame::{KernelEnv, Status};
 use super::function::{Counts, KernelFn, enter, enter_fitted};
 use crate::executor::slots::Activation;
 
-type Enter = for<'c> unsafe fn(*const (), Activation<'c>, &'c mut Surroundings<'_>) -> Status;
+type Enter = for<'c> unsafe fn(*const (), Activation<'c>, &'c mut KernelEnv<'_>) -> Status;
 
 /// A kernel with its type erased.
 #[derive(Clone)]
@@ -98,28 +98,28 @@ impl Fitted {
 }
 
 /// The entries of the kernels of a program: two for each.
-pub(crate) struct Entrances {
+pub(crate) struct EntryPoints {
     // Invariant: those of `codes` in their order, for each first that for any use.
-    list: Box<[Entrance]>,
+    list: Box<[EntryPoint]>,
     codes: Box<[Code]>,
 }
 
-/// [`Entrances`], found.
+/// [`EntryPoints`], found.
 #[derive(Clone, Copy)]
-pub(crate) struct EntranceList<'e>(&'e [Entrance]);
+pub(crate) struct EntryPointList<'e>(&'e [EntryPoint]);
 
-impl EntranceList<'_> {
+impl EntryPointList<'_> {
     /// Runs a kernel once. With [`Status::PLAIN`] all its results are put, and values in place.
     ///
     /// # Safety
     ///
-    /// The record of the activation names an entrance of these, by the [`Entrances::number`] for its
+    /// The record of the activation names an entrance of these, by the [`EntryPoints::number`] for its
     /// operands and results.
     #[inline(always)]
     pub(crate) unsafe fn enter<'c>(
         self,
         activation: Activation<'c>,
-        around: &'c mut Surroundings<'_>,
+        around: &'c mut KernelEnv<'_>,
     ) -> Status {
         let number = activation.record().entrance() as usize;
         debug_assert!(number < self.0.len());
@@ -132,30 +132,30 @@ impl EntranceList<'_> {
 }
 
 /// An entry, and its function.
-struct Entrance {
+struct EntryPoint {
     enter: Enter,
     function: *const (),
 }
 
 // SAFETY: the functions that it points to are `Send` and `Sync`, as every `KernelFn` is.
-unsafe impl Send for Entrances {}
+unsafe impl Send for EntryPoints {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Entrances {}
+unsafe impl Sync for EntryPoints {}
 
-impl Entrances {
+impl EntryPoints {
     /// There are numbers for so many kernels.
     pub(crate) const MAX_KERNELS: usize = (u32::MAX / 2) as usize;
 
-    pub(crate) fn new(codes: impl Iterator<Item = Code>) -> Entrances {
+    pub(crate) fn new(codes: impl Iterator<Item = Code>) -> EntryPoints {
         let codes: Box<[Code]> = codes.collect();
         let both = |code: &Code| {
             let fitted = code.fitted.map_or(code.enter, |fitted| fitted.enter);
-            [code.enter, fitted].map(|enter| Entrance {
+            [code.enter, fitted].map(|enter| EntryPoint {
                 enter,
                 function: code.function,
             })
         };
-        Entrances {
+        EntryPoints {
             list: codes.iter().flat_map(both).collect(),
             codes,
         }
@@ -170,15 +170,15 @@ impl Entrances {
     }
 
     #[inline(always)]
-    pub(crate) fn list(&self) -> EntranceList<'_> {
-        EntranceList(&self.list)
+    pub(crate) fn list(&self) -> EntryPointList<'_> {
+        EntryPointList(&self.list)
     }
 
     /// Runs a kernel once, by the entry that takes any use.
     pub(crate) fn enter_any<'c>(
         &self,
         activation: Activation<'c>,
-        around: &'c mut Surroundings<'_>,
+        around: &'c mut KernelEnv<'_>,
     ) -> Status {
         let entrance = &self.list[2 * activation.record().code() as usize];
         // SAFETY: it was made for the type of the function, which `codes` keeps alive, and asks for no
@@ -193,7 +193,7 @@ impl Entrances {
 unsafe fn enter_erased<'c, M: 'static, F: KernelFn<M>>(
     function: *const (),
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     // SAFETY: the caller says so.
     let function = unsafe { &*function.cast::<F>() };
@@ -206,7 +206,7 @@ unsafe fn enter_erased<'c, M: 'static, F: KernelFn<M>>(
 unsafe fn enter_erased_fitted<'c, M: 'static, F: KernelFn<M>>(
     function: *const (),
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     // SAFETY: the caller says so.
     let function = unsafe { &*function.cast::<F>() };

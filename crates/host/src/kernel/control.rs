@@ -42,7 +42,7 @@ use std::num::NonZeroU32;
 use tfrt_async::{AnyAsyncValue, Error};
 
 use super::param::Arguments;
-use crate::executor::topology::Topology;
+use crate::executor::plan::function::FunctionPlan;
 use crate::function::Function;
 use crate::program::{LoadedProgram, ProgramRef};
 
@@ -59,7 +59,7 @@ pub struct Callee {
 }
 
 impl Callee {
-    pub(crate) fn new(program: NonZeroU32, index: u32, topology: &Topology) -> Callee {
+    pub(crate) fn new(program: NonZeroU32, index: u32, topology: &FunctionPlan) -> Callee {
         Callee {
             program,
             index,

@@ -13,8 +13,8 @@ use super::node::NodeState;
 use super::param::{HeldAttribute, LentAttribute, ScalarAttr};
 use crate::context::HostContext;
 use crate::executor::frame::Frame;
+use crate::executor::plan::function::FunctionPlan;
 use crate::executor::slots::{Activation, Cursor};
-use crate::executor::topology::Topology;
 use crate::executor::{later, locate};
 use crate::function::Function;
 use crate::program::ProgramRef;
@@ -177,10 +177,10 @@ impl Scratch {
 }
 
 /// Where a kernel runs.
-pub struct Surroundings<'f> {
+pub struct KernelEnv<'f> {
     pub(crate) program: &'f ProgramRef,
     pub(crate) request: &'f Arc<RequestContext>,
-    pub(crate) topology: &'f Topology,
+    pub(crate) topology: &'f FunctionPlan,
     /// The call, if it is one that counts.
     pub(crate) frame: Option<&'f Arc<Frame>>,
     /// The number of the kernel in its function.
@@ -190,7 +190,7 @@ pub struct Surroundings<'f> {
     pub(crate) scratch: &'f mut Scratch,
 }
 
-impl Surroundings<'_> {
+impl KernelEnv<'_> {
     pub(crate) fn execution_context(&self) -> ExecutionContext {
         ExecutionContext::for_kernel(self.program, self.request, self.topology, self.kernel)
     }
@@ -214,7 +214,7 @@ impl Surroundings<'_> {
 /// What is not taken is dropped when the kernel has returned.
 pub struct KernelFrame<'f, 'c> {
     cursor: Cursor<'c>,
-    around: &'c mut Surroundings<'f>,
+    around: &'c mut KernelEnv<'f>,
     n_attributes_taken: u32,
     n_functions_taken: u32,
     /// How many results were put that the program does not ask for.
@@ -226,7 +226,7 @@ pub struct KernelFrame<'f, 'c> {
 
 impl<'f, 'c> KernelFrame<'f, 'c> {
     #[inline(always)]
-    pub(super) fn new(activation: Activation<'c>, around: &'c mut Surroundings<'f>) -> Self {
+    pub(super) fn new(activation: Activation<'c>, around: &'c mut KernelEnv<'f>) -> Self {
         KernelFrame {
             cursor: Cursor::new(activation),
             around,
@@ -273,7 +273,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
 
     /// Begins anew: nothing was taken but attributes.
     #[inline(always)]
-    pub(super) fn into_activation(self) -> (Activation<'c>, &'c mut Surroundings<'f>) {
+    pub(super) fn into_activation(self) -> (Activation<'c>, &'c mut KernelEnv<'f>) {
         (self.cursor.into_activation(), self.around)
     }
 
@@ -599,7 +599,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
 /// See [`KernelFrame::end_unfit`].
 #[cold]
 #[inline(never)]
-fn end_unfit(mut cursor: Cursor<'_>, around: &mut Surroundings<'_>, mismatch: Mismatch) -> Status {
+fn end_unfit(mut cursor: Cursor<'_>, around: &mut KernelEnv<'_>, mismatch: Mismatch) -> Status {
     let entry = around.topology.entry(around.kernel);
     let failed = cursor.find_last(|index, operand| {
         let error = operand.error()?;

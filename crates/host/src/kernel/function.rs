@@ -1,6 +1,6 @@
 //! Any function of the right shape is a kernel.
 
-use super::frame::{KernelFrame, Mismatch, Status, Surroundings};
+use super::frame::{KernelEnv, KernelFrame, Mismatch, Status};
 use super::param::KernelParam;
 use super::returns::KernelReturn;
 use super::signature::Parts;
@@ -92,7 +92,7 @@ pub trait Leaf<S: Shape + ?Sized> {
 pub(super) fn enter<'c, M, F: KernelFn<M>>(
     function: &F,
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     if cfg!(tfrt_for_size) || F::COUNTS.is_some() {
         return enter_shared::<F::Shape>(function.erase(), activation, around);
@@ -107,7 +107,7 @@ pub(super) fn enter<'c, M, F: KernelFn<M>>(
 pub(super) fn enter_fitted<'c, M, F: KernelFn<M>>(
     function: &F,
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     let mut frame = KernelFrame::new(activation, around);
     if function.invoke_fitted(&mut frame) {
@@ -130,7 +130,7 @@ fn enter_anyhow<M, F: KernelFn<M>>(function: &F, frame: KernelFrame<'_, '_>) -> 
 fn enter_shared<'c, S: Shape>(
     function: &dyn Leaf<S>,
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     run(&|frame| S::invoke(function, frame), activation, around)
 }
@@ -140,7 +140,7 @@ fn enter_shared<'c, S: Shape>(
 fn run<'c>(
     invoke: &dyn Fn(&mut KernelFrame<'_, '_>) -> Result<(), Mismatch>,
     activation: Activation<'c>,
-    around: &'c mut Surroundings<'_>,
+    around: &'c mut KernelEnv<'_>,
 ) -> Status {
     let mut frame = KernelFrame::new(activation, around);
     let invoked = invoke(&mut frame);

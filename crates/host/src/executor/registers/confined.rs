@@ -10,8 +10,8 @@ use tfrt_async::AnyAsyncValue;
 use tfrt_async::sync::{AtomicU32, Ordering};
 
 use super::{Ready, Registers, STARTED};
-use crate::executor::records::{CountedRecord, NO_USER, RecordWalk};
-use crate::executor::shape::Shape;
+use crate::executor::plan::dataflow::DataflowPlan;
+use crate::executor::plan::records::{CountedRecord, NO_USER, RecordWalk};
 use crate::executor::slots::{Activation, Slots};
 
 /// Rights to start kernels of one call, the last to become ready on top: the word of each names the
@@ -103,7 +103,7 @@ pub(crate) struct Confined<'r> {
     registers: &'r Registers,
     slots: Slots<'r>,
     words: &'r [AtomicU32],
-    shape: &'r Shape,
+    shape: &'r DataflowPlan,
 }
 
 impl<'r> Confined<'r> {

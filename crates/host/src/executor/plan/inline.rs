@@ -1,8 +1,8 @@
 //! The kernels of a function in the order in which one thread runs them, one after the other, and
 //! where their values lie meanwhile.
 //!
-//! A [`Sequence`] is the proof on which the unsafe code of [`stack`](super::stack) stands. It is made only
-//! by [`Sequence::new`], which computes or checks, without trusting the gate of the file, that
+//! An [`InlinePlan`] is the proof on which the unsafe code of [`stack`](crate::executor::inline::stack) stands. It is made only
+//! by [`InlinePlan::new`], which computes or checks, without trusting the gate of the file, that
 //!
 //! * slots exist wherever they are named; the first are those of the arguments, in their order;
 //! * what a kernel reads was filled before, by an argument or an output of a kernel before it, and lies
@@ -17,14 +17,16 @@
 //!
 //! A kernel of two operands and one result takes 36 bytes: its record, and where that starts.
 
+use super::dataflow::Output;
+use super::dependencies::{
+    Dependencies, KernelDependencies, Malformed, count, missing_register, too_large,
+};
 use super::order::{self, Simulated};
 use super::records::{FirstRecords, Record, RecordWriter, Records};
-use super::shape::Output;
-use super::wiring::{Malformed, WiredKernel, Wiring, count, missing_register, too_large};
 
 /// The kernels of a function in an order in which they can run.
 #[derive(Debug)]
-pub(crate) struct Sequence {
+pub(crate) struct InlinePlan {
     /// One for each kernel; and one without operands whose results are the arguments.
     records: Records,
     n_kernels: u32,
@@ -38,7 +40,7 @@ pub(crate) struct Sequence {
     n_prompt: u32,
 }
 
-impl Sequence {
+impl InlinePlan {
     /// How many slots a call needs.
     #[inline]
     pub(crate) fn n_slots(&self) -> usize {
@@ -120,7 +122,7 @@ impl Sequence {
     /// # Errors
     ///
     /// The first condition of the module's header that does not hold.
-    pub(crate) fn new(wiring: &dyn Wiring) -> Result<Option<Sequence>, Malformed> {
+    pub(crate) fn new(wiring: &dyn Dependencies) -> Result<Option<InlinePlan>, Malformed> {
         let n_kernels = u32::try_from(wiring.n_kernels()).map_err(|_| too_large())?;
         let Counts {
             left,
@@ -172,7 +174,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(wiring: &dyn Wiring) -> Result<Counts, Malformed> {
+    fn of(wiring: &dyn Dependencies) -> Result<Counts, Malformed> {
         let mut left = vec![0u32; wiring.n_registers()].into_boxed_slice();
         let mut read = |register: &u32| -> Result<(), Malformed> {
             let left = left.get_mut(*register as usize);
@@ -208,7 +210,7 @@ impl Counts {
 
 /// How many kernels run before a caller can have the results: those of the tasks up to the one that brings
 /// the last.
-fn n_prompt(wiring: &dyn Wiring, simulated: &Simulated) -> u32 {
+fn n_prompt(wiring: &dyn Dependencies, simulated: &Simulated) -> u32 {
     let n_kernels = simulated.order.len();
     if simulated.ends.len() == 1 {
         return n_kernels as u32;
@@ -234,7 +236,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// The registers of the wiring while they get slots.
 struct Layout<'w> {
-    wiring: &'w dyn Wiring,
+    wiring: &'w dyn Dependencies,
     /// By register: where its value lies, or [`NOWHERE`].
     slots: Box<[u32]>,
     /// By register: how often it is still to be read or returned.
@@ -251,7 +253,11 @@ struct Layout<'w> {
 
 impl<'w> Layout<'w> {
     /// Begins with the arguments.
-    fn new(wiring: &'w dyn Wiring, left: Box<[u32]>, n_words: usize) -> Result<Self, Malformed> {
+    fn new(
+        wiring: &'w dyn Dependencies,
+        left: Box<[u32]>,
+        n_words: usize,
+    ) -> Result<Self, Malformed> {
         let n_arguments = wiring.n_arguments() as u32;
         let mut layout = Layout {
             wiring,
@@ -306,7 +312,7 @@ impl<'w> Layout<'w> {
     }
 
     /// Appends the record of the kernel that runs next.
-    fn add(&mut self, wired: &WiredKernel<'_>) -> Result<(), Malformed> {
+    fn add(&mut self, wired: &KernelDependencies<'_>) -> Result<(), Malformed> {
         self.operands.clear();
         for register in wired.operands {
             let slot = self.find(*register)?;
@@ -337,7 +343,7 @@ impl<'w> Layout<'w> {
         order: Vec<u32>,
         has_one_stream: bool,
         n_prompt: u32,
-    ) -> Result<Sequence, Malformed> {
+    ) -> Result<InlinePlan, Malformed> {
         let records = &mut self.records;
         let written = records.write(u32::MAX, &[], &self.arguments, &[], &[]);
         written.ok_or_else(too_large)?;
@@ -348,7 +354,7 @@ impl<'w> Layout<'w> {
         // Functions are mostly written in an order in which they can run.
         let mut numbered = (0..).zip(&order);
         let is_as_written = numbered.all(|(position, kernel)| position == *kernel);
-        Ok(Sequence {
+        Ok(InlinePlan {
             n_kernels: order.len() as u32,
             n_slots: self.n_slots as usize,
             n_arguments: self.arguments.len(),

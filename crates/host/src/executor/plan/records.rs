@@ -18,7 +18,7 @@ use std::hint::cold_path;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::shape::Output;
+use super::dataflow::Output;
 
 /// How many words stand before the operands in a record.
 const HEAD: usize = 4;
@@ -106,7 +106,7 @@ impl<'s> Record<'s> {
     ///
     /// There are so many.
     #[inline(always)]
-    pub(super) unsafe fn operands_of(self, n_operands: u32) -> &'s [u32] {
+    pub(crate) unsafe fn operands_of(self, n_operands: u32) -> &'s [u32] {
         // SAFETY: they follow the head.
         unsafe { self.part(HEAD, n_operands as usize) }
     }
@@ -123,7 +123,7 @@ impl<'s> Record<'s> {
     ///
     /// There are so many.
     #[inline(always)]
-    pub(super) unsafe fn outputs_of(self, n_operands: u32, n_results: u32) -> &'s [Output] {
+    pub(crate) unsafe fn outputs_of(self, n_operands: u32, n_results: u32) -> &'s [Output] {
         let offset = HEAD + n_operands as usize;
         // SAFETY: they follow the operands.
         unsafe { self.part(offset, n_results as usize) }

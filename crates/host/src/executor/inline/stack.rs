@@ -1,6 +1,6 @@
 //! A stack of calls whose kernels run in order.
 //!
-//! Each [`Level`] is one call: its slots, and the number of the next kernel. Kernels run in the
+//! Each [`InlineFrame`] is one call: its slots, and the number of the next kernel. Kernels run in the
 //! order of the sequence, which is topological, so their operands are there without anybody counting.
 //! [`Stack::run`] is the innermost loop of the runtime: per kernel it looks at the cancellation,
 //! reads one record and makes one indirect call.
@@ -26,13 +26,13 @@ use std::sync::Arc;
 
 use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
-use super::records::Record;
-use super::sequence::Sequence;
-use super::shape::Output;
-use super::slots::{Activation, Slot, Slots};
-use super::topology::Topology;
-use super::{reason_to_skip, route};
-use crate::kernel::{Scratch, Status, Surroundings};
+use crate::executor::plan::dataflow::Output;
+use crate::executor::plan::function::FunctionPlan;
+use crate::executor::plan::inline::InlinePlan;
+use crate::executor::plan::records::Record;
+use crate::executor::slots::{Activation, Slot, Slots};
+use crate::executor::{reason_to_skip, route};
+use crate::kernel::{KernelEnv, Scratch, Status};
 use crate::program::LoadedProgram;
 use crate::request::RequestContext;
 
@@ -106,19 +106,19 @@ enum State {
 
 /// One call in progress.
 #[derive(Clone, Copy)]
-struct Level<'f> {
-    topology: &'f Topology,
+struct InlineFrame<'f> {
+    topology: &'f FunctionPlan,
     slots: NonNull<Slot>,
     /// The kernel that runs next; that before it is the last.
     next: u32,
     /// It is the first of its chunk: the chunk before is used again when it ends.
     is_first_of_chunk: bool,
-    kept: Kept,
+    kept: Retained,
 }
 
 /// The values that are retained for a kernel that has made a call, until the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum Retained {
     Nothing,
     /// Its operands.
     Operands,
@@ -133,10 +133,10 @@ pub(super) struct Stack<'f> {
     max_levels: usize,
     /// The number by which those who watch know the outermost call; without one calls are known by their slots.
     number: Option<u64>,
-    top: Level<'f>,
+    top: InlineFrame<'f>,
     state: State,
     /// The calls below the topmost, the outermost first (S4).
-    callers: Vec<Level<'f>>,
+    callers: Vec<InlineFrame<'f>>,
     chunk: Chunk,
     /// The chunks beside, if more than the first was needed: one that is not in use, then those before, in use in full.
     more: Vec<Chunk>,
@@ -144,7 +144,7 @@ pub(super) struct Stack<'f> {
 
 /// The rest of a call of which some kernels have run, the first in the order of the sequence: the values that
 /// somebody is still to read, each with one reference, and nothing in place of the others.
-pub(crate) struct Left {
+pub(crate) struct RemainingCall {
     /// The number of the call, if somebody was told of its kernels.
     pub(crate) number: Option<u64>,
     /// So many have run. The results of the last may be to come.
@@ -173,19 +173,19 @@ impl<'f> Stack<'f> {
         allocator: &'f Arc<dyn HostAllocator>,
         max_levels: usize,
         local: &'f mut LocalSlots,
-        topology: &'f Topology,
+        topology: &'f FunctionPlan,
     ) -> Self {
         let start = NonNull::from(&mut local.0).cast();
         Stack {
             allocator,
             max_levels,
             number: None,
-            top: Level {
+            top: InlineFrame {
                 topology,
                 slots: start,
                 next: 0,
                 is_first_of_chunk: false,
-                kept: Kept::Nothing,
+                kept: Retained::Nothing,
             },
             state: State::Over,
             callers: Vec::new(),
@@ -227,13 +227,13 @@ impl<'f> Stack<'f> {
     }
 
     /// The function of the topmost call.
-    pub(super) fn topology(&self) -> &'f Topology {
+    pub(super) fn topology(&self) -> &'f FunctionPlan {
         self.top.topology
     }
 
     /// Returns what is retained until the topmost call returns.
     #[inline]
-    pub(super) fn kept(&self) -> Kept {
+    pub(super) fn kept(&self) -> Retained {
         self.top.kept
     }
 
@@ -248,7 +248,7 @@ impl<'f> Stack<'f> {
     }
 
     /// How many bytes a call of a function takes at least.
-    pub(super) fn size_bytes(topology: &Topology) -> usize {
+    pub(super) fn size_bytes(topology: &FunctionPlan) -> usize {
         topology.sequence().n_slots() * size_of::<Slot>()
     }
 
@@ -256,9 +256,9 @@ impl<'f> Stack<'f> {
     /// number, and leaves the list empty. `false` if there is no memory for it.
     pub(super) fn push(
         &mut self,
-        topology: &'f Topology,
+        topology: &'f FunctionPlan,
         arguments: &mut Vec<AnyAsyncValue>,
-        kept: Kept,
+        kept: Retained,
     ) -> bool {
         assert!(
             self.state == State::Put(0),
@@ -268,7 +268,7 @@ impl<'f> Stack<'f> {
             return false;
         };
         self.callers.push(self.top);
-        self.top = Level {
+        self.top = InlineFrame {
             topology,
             slots,
             next: 0,
@@ -285,7 +285,7 @@ impl<'f> Stack<'f> {
     #[cfg_attr(tfrt_for_size, inline(never))]
     fn place(
         &mut self,
-        topology: &'f Topology,
+        topology: &'f FunctionPlan,
         arguments: &mut Vec<AnyAsyncValue>,
     ) -> Option<(NonNull<Slot>, bool)> {
         let sequence = topology.sequence();
@@ -346,7 +346,7 @@ impl<'f> Stack<'f> {
     ///
     /// If a kernel does. Its operands are released then, and its results unsettled.
     #[inline(always)]
-    pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
+    pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut KernelEnv<'f>) -> Pause {
         loop {
             let pause = self.run_level::<WATCHED>(around);
             if let Some(pause) = self.resolve::<WATCHED>(pause, around) {
@@ -361,7 +361,7 @@ impl<'f> Stack<'f> {
     pub(super) fn resolve<const WATCHED: bool>(
         &mut self,
         pause: Pause,
-        around: &mut Surroundings<'f>,
+        around: &mut KernelEnv<'f>,
     ) -> Option<Pause> {
         let program: &'f LoadedProgram = around.program;
         match &pause {
@@ -400,15 +400,12 @@ impl<'f> Stack<'f> {
 
     /// Runs kernels of the topmost call until one has not just put values in place.
     #[inline(always)]
-    pub(super) fn run_level<const WATCHED: bool>(
-        &mut self,
-        around: &mut Surroundings<'f>,
-    ) -> Pause {
+    pub(super) fn run_level<const WATCHED: bool>(&mut self, around: &mut KernelEnv<'f>) -> Pause {
         assert!(
             self.state == State::Settled,
             "kernels run one after another"
         );
-        let topology: &'f Topology = self.top.topology;
+        let topology: &'f FunctionPlan = self.top.topology;
         around.topology = topology;
         let records = topology.sequence().records();
         let entrances = topology.entrances().list();
@@ -499,12 +496,12 @@ impl<'f> Stack<'f> {
         }
         self.callers.push(self.top);
         let start = self.chunk.reserve(n_slots);
-        self.top = Level {
+        self.top = InlineFrame {
             topology,
             slots: start,
             next: 0,
             is_first_of_chunk: false,
-            kept: Kept::Nothing,
+            kept: Retained::Nothing,
         };
         self.state = State::Settled;
         // SAFETY: so many slots are the new level's (S1).
@@ -530,7 +527,7 @@ impl<'f> Stack<'f> {
     #[inline(always)]
     fn try_return(&mut self) -> bool {
         let level = self.top;
-        if level.kept != Kept::Nothing {
+        if level.kept != Retained::Nothing {
             return false;
         }
         let Some(caller) = self.callers.last() else {
@@ -561,7 +558,7 @@ impl<'f> Stack<'f> {
     }
 
     fn record(&self) -> (Slots<'f>, Record<'f>) {
-        let topology: &'f Topology = self.top.topology;
+        let topology: &'f FunctionPlan = self.top.topology;
         // SAFETY: S1.
         let slots = unsafe { Slots::new(self.top.slots) };
         (slots, topology.sequence().record(self.top.next - 1))
@@ -621,7 +618,7 @@ impl<'f> Stack<'f> {
 
     /// Ends the only call, all results of whose last kernel were put: gives what its kernels have made.
     #[cold]
-    pub(super) fn leave(&mut self) -> Box<Left> {
+    pub(super) fn leave(&mut self) -> Box<RemainingCall> {
         let (slots, record) = self.record();
         assert!(
             self.state == State::Put(record.n_results()) && self.callers.is_empty(),
@@ -659,7 +656,7 @@ impl<'f> Stack<'f> {
             outputs.map(|output| taken(output.register)).collect();
         results.reverse();
         let arguments = sequence.arguments().outputs().iter();
-        Box::new(Left {
+        Box::new(RemainingCall {
             number: self.number,
             n_kernels: next,
             arguments: arguments.map(|output| taken(output.register)).collect(),
@@ -769,7 +766,7 @@ impl<'f> Stack<'f> {
     pub(super) fn abandon(&mut self) -> bool {
         assert!(self.state == State::Settled, "nothing is half done");
         self.state = State::Over;
-        let Level {
+        let InlineFrame {
             topology,
             slots,
             next,
@@ -847,7 +844,7 @@ unsafe fn move_in_place(slots: Slots<'_>, values: &mut Vec<AnyAsyncValue>) -> bo
 #[cfg_attr(not(tfrt_for_size), inline(never))]
 unsafe fn move_arguments(
     slots: Slots<'_>,
-    sequence: &Sequence,
+    sequence: &InlinePlan,
     arguments: &mut Vec<AnyAsyncValue>,
 ) {
     let outputs = sequence.arguments().outputs();

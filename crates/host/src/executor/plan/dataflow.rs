@@ -1,6 +1,6 @@
 //! The wiring of a function: which kernel reads and fills which register, and who waits for whom.
 //!
-//! A [`Shape`] is the proof on which the unsafe code of [`registers`](super::registers) stands. It is made only by [`Shape::new`], which computes or
+//! A [`DataflowPlan`] is the proof on which the unsafe code of [`registers`](crate::executor::registers) stands. It is made only by [`DataflowPlan::new`], which computes or
 //! checks, without trusting the gate of the file, that
 //!
 //! * registers and kernels exist wherever they are named;
@@ -27,10 +27,10 @@
 
 use tfrt_bef::order::sort_unstable_by;
 
+use super::dependencies::{Dependencies, MAX_COUNT, Malformed, count, missing_register, too_large};
 use super::order;
 use super::records::{CountedRecord, CountedRecords, CountedWriter, Record, RecordWalk, Users};
-use super::registers::ReadyStack;
-use super::wiring::{MAX_COUNT, Malformed, Wiring, count, missing_register, too_large};
+use crate::executor::registers::ReadyStack;
 
 /// One register, seen from where it is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,21 +60,21 @@ impl Output {
     }
 
     /// A register that one reader takes.
-    pub(super) fn alone(register: u32) -> Output {
+    pub(crate) fn alone(register: u32) -> Output {
         Output {
             register,
             references: 1,
         }
     }
 
-    pub(super) fn from_words([register, references]: [u32; 2]) -> Output {
+    pub(crate) fn from_words([register, references]: [u32; 2]) -> Output {
         Output {
             register,
             references,
         }
     }
 
-    pub(super) fn words(self) -> [u32; 2] {
+    pub(crate) fn words(self) -> [u32; 2] {
         [self.register, self.references]
     }
 
@@ -88,7 +88,7 @@ const ARGUMENT: u32 = u32::MAX;
 
 /// The wiring of a function, checked.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct DataflowPlan {
     /// One for each kernel; and one without operands whose results are the arguments.
     records: CountedRecords,
     waits: Box<[u32]>,
@@ -121,7 +121,7 @@ pub(crate) struct Begun {
     pub(crate) top: u32,
 }
 
-impl Shape {
+impl DataflowPlan {
     pub(crate) fn n_registers(&self) -> usize {
         self.n_registers
     }
@@ -200,7 +200,7 @@ impl Shape {
         (producer < self.waits.len() as u32).then_some(producer)
     }
 
-    /// How many counts start each kernel; those of marked ones carry [`MARKED`](super::registers).
+    /// How many counts start each kernel; those of marked ones carry [`MARKED`](crate::executor::registers).
     pub(crate) fn waits(&self) -> &[u32] {
         &self.waits
     }
@@ -233,7 +233,7 @@ impl Shape {
     /// # Errors
     ///
     /// The first condition of the module's header that does not hold.
-    pub(crate) fn new(wiring: &dyn Wiring) -> Result<Shape, Malformed> {
+    pub(crate) fn new(wiring: &dyn Dependencies) -> Result<DataflowPlan, Malformed> {
         let checked = Checked::new(wiring)?;
         if wiring.is_textual() {
             let order = (0..wiring.n_kernels() as u32).collect();
@@ -248,9 +248,9 @@ impl Shape {
     }
 }
 
-/// Wiring that is a graph.
+/// Dependencies that are a graph.
 struct Checked<'w> {
-    wiring: &'w dyn Wiring,
+    wiring: &'w dyn Dependencies,
     n_marked: usize,
     /// How many operands, attributes and functions there are.
     n_words: usize,
@@ -263,7 +263,7 @@ struct Checked<'w> {
 }
 
 impl<'w> Checked<'w> {
-    fn new(wiring: &'w dyn Wiring) -> Result<Self, Malformed> {
+    fn new(wiring: &'w dyn Dependencies) -> Result<Self, Malformed> {
         let producers = check_definitions(wiring)?;
         let n_registers = producers.len();
         let mut references = vec![0u32; n_registers].into_boxed_slice();
@@ -318,7 +318,7 @@ impl<'w> Checked<'w> {
     }
 
     /// Writes all arrays, with kernels numbered by their positions in `order`.
-    fn lay_out(self, order: Vec<u32>, has_one_stream: bool) -> Result<Shape, Malformed> {
+    fn lay_out(self, order: Vec<u32>, has_one_stream: bool) -> Result<DataflowPlan, Malformed> {
         let wiring = self.wiring;
         let n_kernels = wiring.n_kernels();
         if n_kernels >= ReadyStack::BOTTOM as usize {
@@ -373,7 +373,7 @@ impl<'w> Checked<'w> {
             );
             written.ok_or_else(too_large)?;
             waits.push(if wired.is_marked {
-                super::registers::MARKED | 1
+                crate::executor::registers::MARKED | 1
             } else {
                 wired.operands.len().max(1) as u32
             });
@@ -405,7 +405,7 @@ impl<'w> Checked<'w> {
         let entry_users: Box<[u32]> = entry.map(|user| positions[*user as usize - 1]).collect();
         let records = records.finish();
         let begun = (self.n_marked == 0).then(|| begin(&records, &waits, &entry_users));
-        Ok(Shape {
+        Ok(DataflowPlan {
             records,
             waits: waits.into(),
             begun,
@@ -453,7 +453,7 @@ fn begin(records: &CountedRecords, waits: &[u32], entry_users: &[u32]) -> Begun 
 
 /// Finds the users of registers, by their positions.
 struct UserLists<'w> {
-    wiring: &'w dyn Wiring,
+    wiring: &'w dyn Dependencies,
     positions: &'w [u32],
 }
 
@@ -481,7 +481,7 @@ impl UserLists<'_> {
 }
 
 /// The producer of each register, which is defined once.
-fn check_definitions(wiring: &dyn Wiring) -> Result<Box<[u32]>, Malformed> {
+fn check_definitions(wiring: &dyn Dependencies) -> Result<Box<[u32]>, Malformed> {
     /// Stands for registers that nobody has been seen to fill.
     const NOBODY: u32 = u32::MAX - 1;
     let (n_registers, n_arguments) = (wiring.n_registers(), wiring.n_arguments());
@@ -508,7 +508,7 @@ fn check_definitions(wiring: &dyn Wiring) -> Result<Box<[u32]>, Malformed> {
 }
 
 /// Holds user lists against operand lists: equal as multisets. All operands exist.
-fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
+fn check_users(wiring: &dyn Dependencies) -> Result<(), Malformed> {
     let n_registers = wiring.n_registers();
     let n_kernels = wiring.n_kernels();
     // The readers of register `r` end up in `readers[starts[r]..starts[r + 1]]`.
@@ -573,7 +573,7 @@ fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn check_entry(wiring: &dyn Wiring) -> Result<(), Malformed> {
+fn check_entry(wiring: &dyn Dependencies) -> Result<(), Malformed> {
     let has_none = |kernel: &u32| wiring.kernel(*kernel).operands.is_empty();
     let without_operands = (0..wiring.n_kernels() as u32).filter(has_none);
     let entry = wiring.entry_users().iter().copied();

@@ -9,20 +9,20 @@
 
 use std::collections::VecDeque;
 
-use super::ready::{Group, ReadyQueue};
-use super::wiring::{WiredKernel, Wiring};
+use super::dependencies::{Dependencies, KernelDependencies};
+use crate::executor::ready::{Group, ReadyQueue};
 
-pub(super) struct Simulated {
+pub(crate) struct Simulated {
     /// Kernels by the numbers of the file; those that would never run come last.
-    pub(super) order: Vec<u32>,
+    pub(crate) order: Vec<u32>,
     /// Every kernel would run.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
     /// How many kernels have run when the call pauses, and after each task.
-    pub(super) ends: Vec<usize>,
+    pub(crate) ends: Vec<usize>,
 }
 
 /// How many counts start a kernel.
-pub(super) fn n_waits(wired: &WiredKernel<'_>) -> u32 {
+pub(crate) fn n_waits(wired: &KernelDependencies<'_>) -> u32 {
     match wired.is_marked {
         true => 1,
         false => wired.operands.len().max(1) as u32,
@@ -30,11 +30,11 @@ pub(super) fn n_waits(wired: &WiredKernel<'_>) -> u32 {
 }
 
 /// Finds the order. `waits` are the counts that start each kernel; `visit` is shown each as it would run.
-pub(super) fn simulate(
-    wiring: &dyn Wiring,
+pub(crate) fn simulate(
+    wiring: &dyn Dependencies,
     waits: Vec<u32>,
     has_one_stream: bool,
-    visit: &mut dyn FnMut(u32, &WiredKernel<'_>),
+    visit: &mut dyn FnMut(u32, &KernelDependencies<'_>),
 ) -> Simulated {
     let n_kernels = waits.len();
     let mut simulation = Simulation {
@@ -73,8 +73,8 @@ pub(super) fn simulate(
 }
 
 struct Simulation<'w> {
-    wiring: &'w dyn Wiring,
-    visit: &'w mut dyn FnMut(u32, &WiredKernel<'_>),
+    wiring: &'w dyn Dependencies,
+    visit: &'w mut dyn FnMut(u32, &KernelDependencies<'_>),
     /// All kernels are taken for those of one stream.
     is_one: bool,
     waits: Vec<u32>,

@@ -4,8 +4,8 @@ mod random;
 
 use std::collections::BTreeSet;
 
-use super::super::sequence::Sequence;
-use super::super::shape::Shape;
+use super::super::dataflow::DataflowPlan;
+use super::super::inline::InlinePlan;
 use super::*;
 
 /// A kernel of a wiring that is made by hand.
@@ -37,7 +37,7 @@ struct Graph {
     is_unseen: bool,
 }
 
-impl Wiring for Graph {
+impl Dependencies for Graph {
     fn n_arguments(&self) -> usize {
         self.n_arguments
     }
@@ -50,9 +50,9 @@ impl Wiring for Graph {
         self.kernels.len()
     }
 
-    fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
+    fn kernel(&self, kernel: u32) -> KernelDependencies<'_> {
         let wired = &self.kernels[kernel as usize];
-        WiredKernel {
+        KernelDependencies {
             entrance: 2 * kernel + 100,
             operands: &wired.operands,
             results: &wired.results,
@@ -188,11 +188,11 @@ fn wirings_that_are_no_graphs_have_no_shape() {
         (the_entry, |g| g.entry_users.push(3)),
         (the_entry, |g| g.entry_users = vec![0]),
     ];
-    assert!(Shape::new(&plain()).is_ok());
+    assert!(DataflowPlan::new(&plain()).is_ok());
     for (message, change) in cases {
         let mut graph = plain();
         change(&mut graph);
-        assert_eq!(Shape::new(&graph).unwrap_err().to_string(), message);
+        assert_eq!(DataflowPlan::new(&graph).unwrap_err().to_string(), message);
     }
 }
 
@@ -200,7 +200,7 @@ fn wirings_that_are_no_graphs_have_no_shape() {
 fn users_may_come_in_any_order() {
     let mut graph = plain();
     graph.argument_users[0].reverse();
-    let shape = Shape::new(&graph).unwrap();
+    let shape = DataflowPlan::new(&graph).unwrap();
     let (_, users) = shape.definition(0);
     let in_file: Vec<u32> = users
         .all()
@@ -237,11 +237,11 @@ fn wirings_that_are_no_graphs_have_no_sequence() {
         is_textual: true,
         ..plain()
     };
-    assert!(Sequence::new(&textual()).unwrap().is_some());
+    assert!(InlinePlan::new(&textual()).unwrap().is_some());
     for (message, change) in cases {
         let mut graph = textual();
         change(&mut graph);
-        assert_eq!(Sequence::new(&graph).unwrap_err().to_string(), message);
+        assert_eq!(InlinePlan::new(&graph).unwrap_err().to_string(), message);
     }
 }
 
@@ -270,16 +270,16 @@ fn a_kernel_has_so_many_attributes_and_functions_and_no_more() {
         graph.kernels[1].attributes = vec![7; n_attributes];
         graph.kernels[1].functions = vec![9; n_functions];
         if fits {
-            let shape = Shape::new(&graph).unwrap();
+            let shape = DataflowPlan::new(&graph).unwrap();
             let record = shape.record(1);
             assert_eq!(record.attributes().len(), n_attributes);
             assert_eq!(record.functions().len(), n_functions);
             assert!(record.attributes().iter().all(|attribute| *attribute == 7));
             assert!(record.functions().iter().all(|function| *function == 9));
         } else {
-            assert_eq!(Shape::new(&graph).unwrap_err(), too_large());
+            assert_eq!(DataflowPlan::new(&graph).unwrap_err(), too_large());
         }
-        assert_eq!(Sequence::new(&graph).is_ok(), fits);
+        assert_eq!(InlinePlan::new(&graph).is_ok(), fits);
     }
 }
 
@@ -301,7 +301,7 @@ fn side_by_side(streams: &[u32], results: &[u32]) -> Graph {
 }
 
 fn order_of(graph: &Graph) -> (Vec<u32>, u32) {
-    let sequence = Sequence::new(graph).unwrap().unwrap();
+    let sequence = InlinePlan::new(graph).unwrap().unwrap();
     let kernels = 0..sequence.n_kernels() as u32;
     let order = kernels.map(|kernel| sequence.number_in_file(kernel));
     (order.collect(), sequence.n_prompt())
@@ -359,5 +359,5 @@ fn those_that_can_do_with_a_handle_are_ready_before_the_others() {
 fn users_that_do_not_exist_start_nothing() {
     let mut graph = plain();
     graph.argument_users[1] = vec![4];
-    assert!(Sequence::new(&graph).unwrap().is_none());
+    assert!(InlinePlan::new(&graph).unwrap().is_none());
 }

@@ -1,4 +1,4 @@
-//! A function, decoded once at load into what the executor walks: its [`Sequence`] or its [`Shape`],
+//! A function, decoded once at load into what the executor walks: its [`InlinePlan`] or its [`DataflowPlan`],
 //! and what is to be known of each kernel.
 
 use std::sync::{Arc, OnceLock};
@@ -7,12 +7,12 @@ use tfrt_async::Producer;
 use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
-use super::cost::{Cost, Tries};
+use super::dataflow::DataflowPlan;
+use super::dependencies::{Dependencies, KernelDependencies, Malformed, too_large};
+use super::inline::InlinePlan;
 use super::records::Record;
-use super::sequence::Sequence;
-use super::shape::Shape;
-use super::wiring::{Malformed, WiredKernel, Wiring, too_large};
-use crate::kernel::{Completion, Entrances, KernelEntry, NodePlace, Signature};
+use crate::executor::cost::{Cost, Tries};
+use crate::kernel::{Completion, EntryPoints, KernelEntry, NodePlace, Signature};
 
 /// A kernel of a program.
 pub(crate) struct Entry {
@@ -47,14 +47,14 @@ impl Entry {
 pub(crate) struct Entries {
     list: Box<[Entry]>,
     // Invariant: for those of `list` in their order.
-    entrances: Entrances,
+    entrances: EntryPoints,
 }
 
 impl Entries {
     pub(crate) fn new<'a>(kernels: impl Iterator<Item = &'a KernelEntry> + Clone) -> Self {
         Entries {
             list: kernels.clone().map(Entry::new).collect(),
-            entrances: Entrances::new(kernels.map(|kernel| kernel.code().clone())),
+            entrances: EntryPoints::new(kernels.map(|kernel| kernel.code().clone())),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Entries {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Manner {
     /// By counting: some kernel may end after it has returned, or its results may. In the second case calls may
-    /// begin in order nevertheless: see [`Topology::is_tried`].
+    /// begin in order nevertheless: see [`FunctionPlan::is_tried`].
     Counted,
     /// In order on one thread, unless a function makes the call: that would go on while streams of
     /// this one wait, and what both print would tell.
@@ -76,7 +76,7 @@ pub(crate) enum Manner {
 }
 
 /// A function as the executor walks it.
-pub(crate) struct Topology {
+pub(crate) struct FunctionPlan {
     /// The number of the function in its program.
     pub(crate) number: u32,
     kind: FunctionKind,
@@ -97,8 +97,8 @@ pub(crate) struct Topology {
     n_results: usize,
     // Invariant: there is this, or a shape, or both. Their records name entrances of `entries`, by the
     // numbers that these give for them.
-    sequence: Option<Sequence>,
-    shape: OnceLock<Arc<Shape>>,
+    sequence: Option<InlinePlan>,
+    shape: OnceLock<Arc<DataflowPlan>>,
     entries: Arc<Entries>,
     /// Places of what kernels keep from call to call, by kernel; made when the first one asks.
     nodes: OnceLock<Box<[NodePlace]>>,
@@ -106,7 +106,7 @@ pub(crate) struct Topology {
     pub(crate) recorded_as: Option<FunctionId>,
 }
 
-impl Topology {
+impl FunctionPlan {
     /// Decodes `body`, whose kernels by code are `entries`.
     ///
     /// # Errors
@@ -118,17 +118,17 @@ impl Topology {
         body: &Body<'_>,
         entries: &Arc<Entries>,
     ) -> Result<Self, Malformed> {
-        if entries.list.len() > Entrances::MAX_KERNELS {
+        if entries.list.len() > EntryPoints::MAX_KERNELS {
             return Err(too_large());
         }
-        let wiring = BodyWiring::new(function, body, entries);
+        let wiring = BodyDependencies::new(function, body, entries);
         let known = wiring.known;
         let is_textual = function.kind() == FunctionKind::Sync;
         let sequence = match known.ends || known.only_return || is_textual {
-            true => Sequence::new(&wiring)?,
+            true => InlinePlan::new(&wiring)?,
             false => None,
         };
-        let topology = Topology {
+        let topology = FunctionPlan {
             kind: function.kind(),
             manner: Manner::Counted,
             is_recursive: false,
@@ -156,11 +156,11 @@ impl Topology {
     /// A native function: one kernel that takes all arguments and gives all results.
     pub(crate) fn native(entry: &KernelEntry, n_arguments: u32, n_results: u32) -> Self {
         let entries = Entries::new(std::iter::once(entry));
-        let wiring = NativeWiring::new(&entries, n_arguments as usize, n_results as usize);
+        let wiring = NativeDependencies::new(&entries, n_arguments as usize, n_results as usize);
         let known = entries.list[0].known;
-        let shape = Shape::new(&wiring).expect("one kernel, wired in full");
-        let sequence = Sequence::new(&wiring).expect("one kernel, wired in full");
-        Topology {
+        let shape = DataflowPlan::new(&wiring).expect("one kernel, wired in full");
+        let sequence = InlinePlan::new(&wiring).expect("one kernel, wired in full");
+        FunctionPlan {
             kind: FunctionKind::Native,
             manner: Manner::Counted,
             is_recursive: false,
@@ -184,7 +184,7 @@ impl Topology {
     /// Its kernels in order; they have one if its manner is not [`Manner::Counted`], or it is marked
     /// synchronous.
     #[inline]
-    pub(crate) fn sequence(&self) -> &Sequence {
+    pub(crate) fn sequence(&self) -> &InlinePlan {
         self.sequence.as_ref().expect("its kernels have an order")
     }
 
@@ -193,13 +193,18 @@ impl Topology {
     /// # Errors
     ///
     /// As for [`Self::new`].
-    pub(crate) fn shape_of(&self, function: &FunctionView<'_>) -> Result<&Arc<Shape>, Malformed> {
+    pub(crate) fn shape_of(
+        &self,
+        function: &FunctionView<'_>,
+    ) -> Result<&Arc<DataflowPlan>, Malformed> {
         if let Some(shape) = self.shape.get() {
             return Ok(shape);
         }
         let shape = match function.body() {
-            Some(body) => Shape::new(&BodyWiring::new(function, &body, &self.entries))?,
-            None => Shape::new(&NativeWiring::new(
+            Some(body) => {
+                DataflowPlan::new(&BodyDependencies::new(function, &body, &self.entries))?
+            }
+            None => DataflowPlan::new(&NativeDependencies::new(
                 &self.entries,
                 self.n_arguments,
                 self.n_results,
@@ -241,7 +246,7 @@ impl Topology {
     /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
     /// once for each call. Where size matters most, no call is: what there is to it is not even built.
     #[inline]
-    pub(super) fn is_tried(&self) -> bool {
+    pub(crate) fn is_tried(&self) -> bool {
         !cfg!(tfrt_for_size) && self.tries.as_ref().is_some_and(Tries::is_next)
     }
 
@@ -261,7 +266,7 @@ impl Topology {
         if self.manner != Manner::Counted || self.kind == FunctionKind::Sync {
             return Ok(());
         }
-        let has_one_stream = |sequence: &Sequence| sequence.has_one_stream();
+        let has_one_stream = |sequence: &InlinePlan| sequence.has_one_stream();
         let is_ordered = self.sequence.as_ref().is_some_and(has_one_stream);
         if is_ordered && self.known.only_return && self.kind == FunctionKind::Async {
             self.tries = Some(Tries::default());
@@ -302,7 +307,7 @@ impl Topology {
     }
 
     #[inline(always)]
-    pub(crate) fn entrances(&self) -> &Entrances {
+    pub(crate) fn entrances(&self) -> &EntryPoints {
         &self.entries.entrances
     }
 
@@ -391,7 +396,7 @@ impl Known {
 }
 
 /// Finds how the functions of a program may run.
-pub(crate) fn find_manners(functions: &mut [Topology]) {
+pub(crate) fn find_manners(functions: &mut [FunctionPlan]) {
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
     for (caller, function) in (0..).zip(&*functions) {
         for callee in function.callees() {
@@ -420,7 +425,7 @@ pub(crate) fn find_manners(functions: &mut [Topology]) {
 
 /// Finds the functions of which a call may make another: what is left when those are taken away, again
 /// and again, that call nothing, and then those that nothing calls.
-fn find_recursion(functions: &mut [Topology], callers: &[Vec<u32>]) {
+fn find_recursion(functions: &mut [FunctionPlan], callers: &[Vec<u32>]) {
     let mut callees: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
     for (callee, callers) in (0..).zip(callers) {
         for caller in callers {
@@ -481,17 +486,17 @@ fn fixpoint<T: Copy + PartialEq>(
 }
 
 /// The wiring of a body in a file.
-struct BodyWiring<'a> {
+struct BodyDependencies<'a> {
     body: &'a Body<'a>,
     entries: &'a Entries,
     /// Read once: who makes a shape asks for each again and again.
-    kernels: Vec<WiredKernel<'a>>,
+    kernels: Vec<KernelDependencies<'a>>,
     is_textual: bool,
     known: Known,
     has_early_users: bool,
 }
 
-impl<'a> BodyWiring<'a> {
+impl<'a> BodyDependencies<'a> {
     fn new(function: &FunctionView<'_>, body: &'a Body<'a>, entries: &'a Entries) -> Self {
         let takes_handle = |entry: &Entry| {
             let mut operands = entry.signature.operands.iter();
@@ -503,7 +508,7 @@ impl<'a> BodyWiring<'a> {
             let code = view.code().index();
             known.add(entries.list[code].known);
             let (operands, results) = (view.operands(), view.results());
-            kernels.push(WiredKernel {
+            kernels.push(KernelDependencies {
                 entrance: entries
                     .entrances
                     .number(code, operands.len(), results.len()),
@@ -514,7 +519,7 @@ impl<'a> BodyWiring<'a> {
                 is_marked: view.nonstrict() || entries.list[code].signature.starts_early,
             });
         }
-        BodyWiring {
+        BodyDependencies {
             body,
             entries,
             kernels,
@@ -529,7 +534,7 @@ impl<'a> BodyWiring<'a> {
     }
 }
 
-impl Wiring for BodyWiring<'_> {
+impl Dependencies for BodyDependencies<'_> {
     fn n_arguments(&self) -> usize {
         self.body.n_arguments()
     }
@@ -542,7 +547,7 @@ impl Wiring for BodyWiring<'_> {
         self.kernels.len()
     }
 
-    fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
+    fn kernel(&self, kernel: u32) -> KernelDependencies<'_> {
         self.kernels[kernel as usize]
     }
 
@@ -603,15 +608,15 @@ impl Wiring for BodyWiring<'_> {
 }
 
 /// The wiring of a native function.
-struct NativeWiring {
+struct NativeDependencies {
     entrance: u32,
     registers: Vec<u32>,
     n_arguments: usize,
 }
 
-impl NativeWiring {
+impl NativeDependencies {
     fn new(entries: &Entries, n_arguments: usize, n_results: usize) -> Self {
-        NativeWiring {
+        NativeDependencies {
             entrance: entries.entrances.number(0, n_arguments, n_results),
             registers: (0..(n_arguments + n_results) as u32).collect(),
             n_arguments,
@@ -619,7 +624,7 @@ impl NativeWiring {
     }
 }
 
-impl Wiring for NativeWiring {
+impl Dependencies for NativeDependencies {
     fn n_arguments(&self) -> usize {
         self.n_arguments
     }
@@ -632,9 +637,9 @@ impl Wiring for NativeWiring {
         1
     }
 
-    fn kernel(&self, _: u32) -> WiredKernel<'_> {
+    fn kernel(&self, _: u32) -> KernelDependencies<'_> {
         let (arguments, results) = self.registers.split_at(self.n_arguments);
-        WiredKernel {
+        KernelDependencies {
             entrance: self.entrance,
             operands: arguments,
             results,

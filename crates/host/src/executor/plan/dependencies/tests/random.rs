@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::super::registers::{MARKED, ReadyStack};
-use super::super::super::sequence::Sequence;
-use super::super::super::shape::Shape;
-use super::super::Wiring;
+use super::super::super::dataflow::DataflowPlan;
+use super::super::super::inline::InlinePlan;
+use super::super::Dependencies;
 use super::{Graph, Kernel, plain};
+use crate::executor::registers::{MARKED, ReadyStack};
 
 /// Random numbers (xorshift).
 struct Numbers(u64);
@@ -79,7 +79,7 @@ fn graph(numbers: &mut Numbers, is_shuffled: bool) -> Graph {
 }
 
 /// Every register of the graph under the name that it has in the shape.
-fn names(graph: &Graph, shape: &Shape) -> HashMap<u32, u32> {
+fn names(graph: &Graph, shape: &DataflowPlan) -> HashMap<u32, u32> {
     let mut names: HashMap<u32, u32> = (0..graph.n_arguments as u32).map(|r| (r, r)).collect();
     for kernel in 0..shape.n_kernels() as u32 {
         let results = &graph.kernels[shape.number_in_file(kernel) as usize].results;
@@ -92,7 +92,7 @@ fn names(graph: &Graph, shape: &Shape) -> HashMap<u32, u32> {
     names
 }
 
-fn check_shape(graph: &Graph, shape: &Shape) {
+fn check_shape(graph: &Graph, shape: &DataflowPlan) {
     assert_eq!(shape.n_kernels(), graph.kernels.len());
     assert_eq!(shape.n_registers(), graph.n_registers);
     assert_eq!(shape.root_stream(), graph.root_stream);
@@ -167,7 +167,7 @@ fn check_shape(graph: &Graph, shape: &Shape) {
 /// Holds one register against all operands and results of the graph.
 fn check_definition(
     graph: &Graph,
-    shape: &Shape,
+    shape: &DataflowPlan,
     register: u32,
     name: u32,
     position: &dyn Fn(u32) -> u32,
@@ -206,7 +206,7 @@ fn check_definition(
 }
 
 /// Counts the entry and the arguments down once more.
-fn check_begun(shape: &Shape) {
+fn check_begun(shape: &DataflowPlan) {
     let Some(begun) = shape.begun() else {
         assert!(shape.has_marks());
         return;
@@ -236,7 +236,7 @@ fn check_begun(shape: &Shape) {
 }
 
 /// Runs a sequence, where each value is the register that it stands for.
-fn check_sequence(graph: &Graph, sequence: &Sequence) {
+fn check_sequence(graph: &Graph, sequence: &InlinePlan) {
     assert_eq!(sequence.n_kernels(), graph.kernels.len());
     assert_eq!(sequence.n_arguments(), graph.n_arguments);
     let n_uses = |register: u32| {
@@ -302,7 +302,7 @@ fn check_sequence(graph: &Graph, sequence: &Sequence) {
 }
 
 /// Checks that the values in slots before a kernel runs are those that later kernels take.
-fn check_left(sequence: &Sequence, kernel: u32, lying: &[Option<(u32, usize)>]) {
+fn check_left(sequence: &InlinePlan, kernel: u32, lying: &[Option<(u32, usize)>]) {
     let mut left = sequence.left_at(kernel);
     left.sort_unstable();
     let takes = |(slot, place): (usize, &Option<(u32, usize)>)| {
@@ -318,7 +318,7 @@ fn shapes_say_what_wirings_say() {
     for round in 0..2000 {
         let mut graph = graph(&mut numbers, round % 2 == 0);
         graph.is_textual = round % 8 == 1;
-        check_shape(&graph, &Shape::new(&graph).unwrap());
+        check_shape(&graph, &DataflowPlan::new(&graph).unwrap());
     }
 }
 
@@ -329,7 +329,7 @@ fn sequences_bring_every_value_to_its_readers() {
         let mut graph = graph(&mut numbers, round % 2 == 0);
         let is_marked = graph.kernels.iter().any(|kernel| kernel.is_marked);
         graph.is_textual = round % 8 == 1 && !is_marked;
-        let sequence = Sequence::new(&graph).unwrap();
+        let sequence = InlinePlan::new(&graph).unwrap();
         assert_eq!(sequence.is_none(), is_marked);
         if let Some(sequence) = sequence {
             check_sequence(&graph, &sequence);
@@ -342,7 +342,7 @@ fn kernels_that_wait_for_each_other_have_no_sequence() {
     let mut graph = plain();
     graph.kernels[0].operands[0] = 3;
     graph.find_users();
-    assert!(Sequence::new(&graph).unwrap().is_none());
-    let shape = Shape::new(&graph).unwrap();
+    assert!(InlinePlan::new(&graph).unwrap().is_none());
+    let shape = DataflowPlan::new(&graph).unwrap();
     check_shape(&graph, &shape);
 }

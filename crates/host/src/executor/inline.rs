@@ -1,12 +1,12 @@
 //! Runs calls whose kernels end when they return, in an order that was found at load.
 //!
 //! No kernel waits for another, so nothing is counted, nothing is queued and nothing is shared: a
-//! call is a [`Level`](super::stack) of a stack, its kernels run from front to back, and a kernel that
+//! call is an [`InlineFrame`](stack) of a stack, its kernels run from front to back, and a kernel that
 //! asks for a call gets the next level. Loops keep their level's memory from turn to turn. The
 //! results, values or errors, are there when the outermost call ends.
 //!
 //! A function whose kernels return, but may return results that are still to come, is [tried](attempt)
-//! the same way: mostly they are there. Where one is not, what is [left](Left) of the call is counted.
+//! the same way: mostly they are there. Where one is not, what is [left](RemainingCall) of the call is counted.
 //!
 //! Functions marked synchronous run the same way, in the order in which they are written; the
 //! first error ends them.
@@ -19,24 +19,26 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::frame::next_call_number;
-use super::stack::{Kept, Left, LocalSlots, Pause, Stack};
-use super::topology::Topology;
+use super::plan::function::FunctionPlan;
 use super::{guarded, route};
 use crate::kernel::{
-    Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
+    Call, Flow, KernelEnv, Scratch, Status, Target, Turn, Turns, wrong_result_count,
 };
 use crate::program::ProgramRef;
 use crate::request::RequestContext;
+use stack::{LocalSlots, Pause, RemainingCall, Retained, Stack};
 
 /// Kernels may run functions on the thread's stack, by asking for it, to this depth.
 const MAX_NESTING: u32 = 200;
+
+pub(crate) mod stack;
 
 thread_local! {
     static NESTING: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs a function to its end. Its arguments are settled, and as many as it takes; its
-/// [manner](super::topology::Manner) is not `Counted`. `depth` is the number of calls around it.
+/// [manner](super::plan::function::Manner) is not `Counted`. `depth` is the number of calls around it.
 ///
 /// The values are the arguments, and then the results.
 ///
@@ -63,7 +65,7 @@ pub(crate) fn may_run() -> bool {
     Nesting::may_enter()
 }
 
-/// As [`run`], for a function whose topology [tries that](Topology::is_tried), as long as the results of
+/// As [`run`], for a function whose topology [tries that](FunctionPlan::is_tried), as long as the results of
 /// kernels are there: else gives what is left of the call, which is to be counted.
 ///
 /// # Errors
@@ -76,7 +78,7 @@ pub(crate) fn attempt(
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<Option<Box<Left>>, Error> {
+) -> Result<Option<Box<RemainingCall>>, Error> {
     run_to(End::OfValues, program, function, request, depth, values)
 }
 
@@ -96,7 +98,7 @@ fn run_to(
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<Option<Box<Left>>, Error> {
+) -> Result<Option<Box<RemainingCall>>, Error> {
     let mut scratch = Scratch::default();
     let left = run_with(&mut scratch, end, program, function, request, depth, values)?;
     scratch.end();
@@ -112,7 +114,7 @@ fn run_with(
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<Option<Box<Left>>, Error> {
+) -> Result<Option<Box<RemainingCall>>, Error> {
     let _nesting = Nesting::enter()?;
     let topology = program.topology(function);
     let max_levels = begin_call(topology, request, depth as usize, values)?;
@@ -122,7 +124,7 @@ fn run_with(
     if !stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }
-    let mut around = Surroundings {
+    let mut around = KernelEnv {
         program,
         request,
         topology,
@@ -149,7 +151,7 @@ fn run_with(
             if end == End::OfValues && is_watched {
                 stack.number(next_call_number());
             }
-            let straight = Straight {
+            let call = InlineCall {
                 stack: &mut stack,
                 suspended: Vec::new(),
                 around: &mut around,
@@ -160,7 +162,7 @@ fn run_with(
                 has_paused: false,
             };
             // Where size matters most, no call is tried.
-            if straight.drive(first)? && !cfg!(tfrt_for_size) {
+            if call.drive(first)? && !cfg!(tfrt_for_size) {
                 return Ok(Some(stack.leave()));
             }
             stack.take_results(values);
@@ -175,7 +177,7 @@ fn run_with(
 /// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
 /// the same time from it on.
 fn begin_call(
-    topology: &Topology,
+    topology: &FunctionPlan,
     request: &RequestContext,
     depth: usize,
     arguments: &[AnyAsyncValue],
@@ -249,11 +251,11 @@ enum Advance {
 fn advance<'f, const WATCHED: bool>(
     stack: &mut Stack<'f>,
     suspended: &mut [SuspendedKernel],
-    around: &mut Surroundings<'f>,
+    around: &mut KernelEnv<'f>,
 ) -> Advance {
     loop {
         match stack.run::<WATCHED>(around) {
-            Pause::End if stack.kept() == Kept::Loop => {
+            Pause::End if stack.kept() == Retained::Loop => {
                 let kernel = suspended.last_mut().expect("the loop is kept");
                 if let Some(turn) = next_turn(stack, kernel, around) {
                     return Advance::Turned(turn);
@@ -270,7 +272,7 @@ fn advance<'f, const WATCHED: bool>(
 fn next_turn(
     stack: &mut Stack<'_>,
     kernel: &mut SuspendedKernel,
-    around: &Surroundings<'_>,
+    around: &KernelEnv<'_>,
 ) -> Option<Turn> {
     let turns = kernel.turns.as_mut().expect("the loop is kept");
     stack.take_results(&mut kernel.values);
@@ -290,11 +292,11 @@ fn next_turn(
 }
 
 /// Calls in progress on this thread, one of which needs more than to run its kernels.
-struct Straight<'s, 'f> {
+struct InlineCall<'s, 'f> {
     stack: &'s mut Stack<'f>,
     /// Of the calls for which something is kept, the innermost last.
     suspended: Vec<SuspendedKernel>,
-    around: &'s mut Surroundings<'f>,
+    around: &'s mut KernelEnv<'f>,
     /// How many calls are around the outermost.
     depth: u32,
     /// Of the last kernel, if its function is marked synchronous.
@@ -305,7 +307,7 @@ struct Straight<'s, 'f> {
     has_paused: bool,
 }
 
-impl Straight<'_, '_> {
+impl InlineCall<'_, '_> {
     /// Goes on after the kernels of the outermost call have paused.
     #[inline(never)]
     fn resolve(&mut self, paused: Result<Pause, Error>) -> Result<Advance, Error> {
@@ -465,14 +467,14 @@ impl Straight<'_, '_> {
         let depth = self.depth as usize + self.stack.depth();
         begin_call(topology, request, depth, &arguments)?;
         let kept = match &turns {
-            Some(_) => Kept::Loop,
-            None if held.is_empty() => Kept::Nothing,
-            None => Kept::Operands,
+            Some(_) => Retained::Loop,
+            None if held.is_empty() => Retained::Nothing,
+            None => Retained::Operands,
         };
         if !self.stack.push(topology, &mut arguments, kept) {
             return Err(program.no_memory(function, Stack::size_bytes(topology)));
         }
-        if kept == Kept::Nothing {
+        if kept == Retained::Nothing {
             self.around.scratch.keep(arguments);
         } else {
             self.suspended.push(SuspendedKernel {
@@ -512,8 +514,8 @@ impl Straight<'_, '_> {
     /// Takes the suspended caller of the topmost call, which ends.
     fn take_kept(&mut self) -> Option<SuspendedKernel> {
         match self.stack.kept() {
-            Kept::Nothing => None,
-            Kept::Operands | Kept::Loop => self.suspended.pop(),
+            Retained::Nothing => None,
+            Retained::Operands | Retained::Loop => self.suspended.pop(),
         }
     }
 

@@ -1,19 +1,19 @@
 //! How a function is wired, as whoever has it in hand tells it: which kernel reads and fills which
-//! register, and who waits for whom. Nothing here is believed before a [`Shape`] or a [`Sequence`] is
+//! register, and who waits for whom. Nothing here is believed before a [`DataflowPlan`] or an [`InlinePlan`] is
 //! made of it.
 //!
-//! [`Shape`]: super::shape::Shape
-//! [`Sequence`]: super::sequence::Sequence
+//! [`DataflowPlan`]: super::dataflow::DataflowPlan
+//! [`InlinePlan`]: super::inline::InlinePlan
 
 use std::fmt;
 
-/// The source of [`Shape`]s and [`Sequence`]s. Kernels are numbered as in the file: from 1 on where they are named as
+/// The source of [`DataflowPlan`]s and [`InlinePlan`]s. Kernels are numbered as in the file: from 1 on where they are named as
 /// users, from 0 on where they are asked about.
-pub(crate) trait Wiring {
+pub(crate) trait Dependencies {
     fn n_arguments(&self) -> usize;
     fn n_registers(&self) -> usize;
     fn n_kernels(&self) -> usize;
-    fn kernel(&self, kernel: u32) -> WiredKernel<'_>;
+    fn kernel(&self, kernel: u32) -> KernelDependencies<'_>;
     /// Unless it says otherwise, a wiring has one stream and no kernel that can do with a handle.
     fn stream(&self, _kernel: u32) -> u32 {
         0
@@ -47,7 +47,7 @@ pub(crate) trait Wiring {
 
 /// One kernel of a wiring.
 #[derive(Clone, Copy)]
-pub(crate) struct WiredKernel<'w> {
+pub(crate) struct KernelDependencies<'w> {
     /// Tells what to call, and how.
     pub(crate) entrance: u32,
     pub(crate) operands: &'w [u32],
@@ -60,7 +60,7 @@ pub(crate) struct WiredKernel<'w> {
 
 /// Why wiring is not a graph that can be run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(super) String);
+pub(crate) struct Malformed(pub(crate) String);
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,17 +69,17 @@ impl fmt::Display for Malformed {
 }
 
 /// More operands of one kernel, or uses of one register, are refused: the bits above mean more.
-pub(super) const MAX_COUNT: usize = (1 << 29) - 1;
+pub(crate) const MAX_COUNT: usize = (1 << 29) - 1;
 
-pub(super) fn too_large() -> Malformed {
+pub(crate) fn too_large() -> Malformed {
     Malformed("the function, or one of its kernels, is too large".to_owned())
 }
 
-pub(super) fn missing_register(register: u32) -> Malformed {
+pub(crate) fn missing_register(register: u32) -> Malformed {
     Malformed(format!("register {register} does not exist"))
 }
 
-pub(super) fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
+pub(crate) fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
     if *references as usize & MAX_COUNT == MAX_COUNT {
         return Err(Malformed(format!("register {register} has too many uses")));
     }
