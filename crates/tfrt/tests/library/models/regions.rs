@@ -133,10 +133,10 @@ fn states_that_no_turn_changes_are_what_they_were_at_first() {
       "graph.yield"(%condition, %new, %same) : (tensor<i1>, tensor<1x2xf32>, tensor<2x2xf32>) -> ()
     }) : (tensor<i64>, none, tensor<1x2xf32>, tensor<2x2xf32>) -> (tensor<1x2xf32>, tensor<2x2xf32>)"#,
     );
-    let weights = "[2, 2], values = [0, 2, 3, 0]";
+    let weights = "[2, 2], values = [0.000000e+00, 2.000000e+00, 3.000000e+00, 0.000000e+00]";
     for (n, expected) in [
-        (0_i64, "[1, 2], values = [1, 5]"),
-        (3, "[1, 2], values = [90, 12]"),
+        (0_i64, "[1, 2], values = [1.000000e+00, 5.000000e+00]"),
+        (3, "[1, 2], values = [9.000000e+01, 1.200000e+01]"),
     ] {
         let inputs = [
             tensor(&runtime, &[], &[n]),

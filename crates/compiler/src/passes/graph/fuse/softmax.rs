@@ -56,6 +56,11 @@ fn of_rows(module: &Module, value: ValueId, kind: &str, shape: &[i64]) -> Option
     let (width, rows) = shape.split_last()?;
     let kept = [rows, &[1]].concat();
     let mut value = value;
+    // Numbers of rows without a last dimension would be one for each column.
+    let outermost = node::shape(module, value)?;
+    if outermost != kept && outermost != shape && !rows.is_empty() {
+        return None;
+    }
     // A spread, a reshape and a maximum are what there may be.
     for _ in 0..6 {
         let op = module.defining_op(value)?;
@@ -72,7 +77,8 @@ fn of_rows(module: &Module, value: ValueId, kind: &str, shape: &[i64]) -> Option
                     && (found == kept || found == rows);
                 return is_it.then(|| node::operand(module, op, 0))?;
             }
-            "broadcast" if found == shape => {
+            // Along unknown extents there might be more of what is spread than of what it is spread for.
+            "broadcast" if found == shape && shape.iter().all(|extent| *extent >= 0) => {
                 let inner = node::operand(module, op, 0)?;
                 (*width == 1 || node::shape(module, inner)? == kept).then_some(inner)?
             }

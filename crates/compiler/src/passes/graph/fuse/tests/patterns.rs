@@ -35,6 +35,12 @@ fn constant(name: &str, value: &str, ty: &str) -> String {
 
 /// Returns the operations that are left of those on two rows of four that make `y`.
 fn rows(lines: &[&str]) -> String {
+    rows_of([2, 4], lines)
+}
+
+/// Returns the operations that are left of those on a matrix that make `y`.
+fn rows_of([n, width]: [usize; 2], lines: &[&str]) -> String {
+    let x = format!("{n}x{width}xf32");
     let constants = [
         ("one", "1.0", "f32"),
         ("half", "0.5", "f32"),
@@ -55,12 +61,12 @@ fn rows(lines: &[&str]) -> String {
         ("ones", "[[1.0]]", "1x1xf32"),
         ("deep", "[[[1.0]]]", "1x1x1xf32"),
     ];
-    let mut types: Vec<(&str, &str)> = vec![("x", "2x4xf32")];
+    let mut types: Vec<(&str, &str)> = vec![("x", &x)];
     types.extend(constants.map(|(name, _, ty)| (name, ty)));
     let written = constants.map(|(name, value, ty)| constant(name, value, ty));
     let text = format!(
-        "func.func @main(%x: tensor<2x4xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], \
-         model.output_names = [\"y\"], model.input_dims = [[2 : i64, 4 : i64]]}} {{\n{}{}tfrt.return %y : tensor<*xf32>\n}}",
+        "func.func @main(%x: tensor<{x}>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], \
+         model.output_names = [\"y\"], model.input_dims = [[{n} : i64, {width} : i64]]}} {{\n{}{}tfrt.return %y : tensor<*xf32>\n}}",
         written.concat(),
         operations(lines, &types)
     );
@@ -292,6 +298,16 @@ fn what_is_not_quite_softmax_stays() {
         let mut lines = SOFTMAX;
         lines[place] = line;
         let found = rows(&lines);
+        assert!(!found.contains("graph.softmax"), "{place}: {found}");
+    }
+    // Sums without their dimension divide the columns of a square.
+    for (place, line) in [
+        (0, "m ReduceMax x last {keepdims = 0 : i64}"),
+        (3, "s ReduceSum e last {keepdims = 0 : i64}"),
+    ] {
+        let mut lines = SOFTMAX;
+        lines[place] = line;
+        let found = rows_of([4, 4], &lines);
         assert!(!found.contains("graph.softmax"), "{place}: {found}");
     }
     // Somebody else looks at the exponentials.
