@@ -270,11 +270,24 @@ fn pack(call: &mut InferCall<'_>) -> Result<(), InferError> {
         })?;
         dims = agreed.dims;
     }
+    // Of numbers that become a list each is followed.
+    let number = |part: &Fact| match part.values.as_deref() {
+        Some([one]) => one.clone(),
+        _ => Dim::Unknown,
+    };
+    let is_list = dims.as_ref().is_some_and(|dims| dims.is_empty())
+        && call.inputs.len() <= crate::fact::MOST_VALUES
+        && first.dtype.is_some_and(|dtype| INDEX.contains(&dtype));
+    let values = is_list.then(|| call.inputs.iter().flatten().map(number).collect());
     if let Some(dims) = &mut dims {
         let at = call.axis(call.attrs.int("axis").unwrap_or(0), dims.len() + 1)?;
         dims.insert(at, Dim::from(call.inputs.len()));
     }
-    call.give(0, first.dtype, dims);
+    let list = Fact {
+        values,
+        ..Fact::new(first.dtype, dims)
+    };
+    call.set(0, list);
     Ok(())
 }
 
@@ -494,7 +507,10 @@ fn strided_slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
         .as_ref()
         .map(|dims| dims.iter().map(Dim::value).collect());
     let (Some(Some(extents)), [Some(begin), Some(end), Some(steps)]) = (extents, lists) else {
-        call.give(0, x.dtype, None);
+        let steps = call.input(3).numbers();
+        let dims = x.dims.as_deref().zip(steps);
+        let dims = dims.and_then(|(dims, steps)| unread_slices(dims, &steps, &call.attrs));
+        call.give(0, x.dtype, dims);
         return Ok(());
     };
     let extents: SmallVec<[i64; 6]> = extents;
@@ -533,4 +549,30 @@ fn strided_slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
         },
     );
     Ok(())
+}
+
+/// Returns the extents of a `tf.StridedSlice` as far as they don't hang on extents that are unknown: what is taken whole,
+/// removed or new. Nothing is checked.
+fn unread_slices(dims: &[Dim], steps: &[i64], attrs: &crate::Attrs<'_>) -> Option<Dims> {
+    let is_set = |name: &str, index: usize| (attrs.int(name).unwrap_or(0) >> index) & 1 == 1;
+    let is_own =
+        |index: &usize| !is_set("ellipsis_mask", *index) && !is_set("new_axis_mask", *index);
+    let n = Some(steps.len()).filter(|n| *n <= 32)?;
+    let rest = dims.len().checked_sub((0..n).filter(is_own).count())?;
+    let (mut left, mut all) = (dims.iter().cloned(), Dims::new());
+    for (index, step) in steps.iter().enumerate() {
+        if is_set("ellipsis_mask", index) {
+            all.extend(left.by_ref().take(rest));
+        } else if is_set("new_axis_mask", index) {
+            all.push(Dim::Known(1));
+        } else {
+            let dim = left.next()?;
+            let is_whole = *step == 1 && is_set("begin_mask", index) && is_set("end_mask", index);
+            if !is_set("shrink_axis_mask", index) {
+                all.push(if is_whole { dim } else { Dim::Unknown });
+            }
+        }
+    }
+    all.extend(left);
+    Some(all)
 }

@@ -77,6 +77,34 @@ fn shapes_are_followed_as_exporters_write_them() {
 }
 
 #[test]
+fn shapes_are_followed_as_tensorflow_writes_them() {
+    check(
+        "graph-infer",
+        r#"func.func @main(%x: tensor<?x?x384xf32>) -> tensor<*xf32> attributes {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["B", "S", 384 : i64]]} {
+             %0 = "onnx.Constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
+             %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi32>} : () -> tensor<1xi32>
+             %h = "onnx.Constant"() {value = dense<12> : tensor<i32>} : () -> tensor<i32>
+             %w = "onnx.Constant"() {value = dense<32> : tensor<i32>} : () -> tensor<i32>
+             %s64 = "graph.shape"(%x) : (tensor<?x?x384xf32>) -> tensor<3xi64>
+             %s = "graph.cast"(%s64) {to = "i32"} : (tensor<3xi64>) -> tensor<3xi32>
+             %b = "tf.StridedSlice"(%s, %0, %1, %1) {shrink_axis_mask = 1 : i64}
+                 : (tensor<3xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<*xi32>
+             %to = "tf.Pack"(%b, %h, %w) : (tensor<*xi32>, tensor<i32>, tensor<i32>) -> tensor<*xi32>
+             %y = "graph.reshape"(%x, %to) : (tensor<?x?x384xf32>, tensor<*xi32>) -> tensor<*xf32>
+             %00 = "onnx.Constant"() {value = dense<0> : tensor<3xi32>} : () -> tensor<3xi32>
+             %11 = "onnx.Constant"() {value = dense<1> : tensor<3xi32>} : () -> tensor<3xi32>
+             %first = "tf.StridedSlice"(%x, %00, %00, %11) {begin_mask = 5 : i64, end_mask = 5 : i64, shrink_axis_mask = 2 : i64}
+                 : (tensor<?x?x384xf32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<*xf32>
+             %new = "tf.StridedSlice"(%x, %00, %00, %11) {begin_mask = 3 : i64, end_mask = 3 : i64, ellipsis_mask = 1 : i64, new_axis_mask = 2 : i64}
+                 : (tensor<?x?x384xf32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }"#,
+        expect![[r#""#]],
+    );
+}
+
+#[test]
 fn ranges_are_as_long_as_what_they_count() {
     let text = r#"func.func @main(%x: tensor<?x?xi64>, %n: tensor<i64>) -> (tensor<*xi64>, tensor<*xi64>) attributes {
                model.input_names = ["x", "n"], model.output_names = ["y", "z"], model.input_dims = [["B", "S"], []]} {
