@@ -82,25 +82,40 @@ fn shapes_are_followed_as_tensorflow_writes_them() {
         "graph-infer",
         r#"func.func @main(%x: tensor<?x?x384xf32>) -> tensor<*xf32> attributes {
                model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["B", "S", 384 : i64]]} {
-             %0 = "onnx.Constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
-             %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi32>} : () -> tensor<1xi32>
-             %h = "onnx.Constant"() {value = dense<12> : tensor<i32>} : () -> tensor<i32>
-             %w = "onnx.Constant"() {value = dense<32> : tensor<i32>} : () -> tensor<i32>
-             %s64 = "graph.shape"(%x) : (tensor<?x?x384xf32>) -> tensor<3xi64>
-             %s = "graph.cast"(%s64) {to = "i32"} : (tensor<3xi64>) -> tensor<3xi32>
+             %0 = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+             %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+             %h = "onnx.Constant"() {value = dense<12> : tensor<i64>} : () -> tensor<i64>
+             %w = "onnx.Constant"() {value = dense<32> : tensor<i64>} : () -> tensor<i64>
+             %s = "graph.shape"(%x) : (tensor<?x?x384xf32>) -> tensor<3xi64>
              %b = "tf.StridedSlice"(%s, %0, %1, %1) {shrink_axis_mask = 1 : i64}
-                 : (tensor<3xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<*xi32>
-             %to = "tf.Pack"(%b, %h, %w) : (tensor<*xi32>, tensor<i32>, tensor<i32>) -> tensor<*xi32>
-             %y = "graph.reshape"(%x, %to) : (tensor<?x?x384xf32>, tensor<*xi32>) -> tensor<*xf32>
-             %00 = "onnx.Constant"() {value = dense<0> : tensor<3xi32>} : () -> tensor<3xi32>
-             %11 = "onnx.Constant"() {value = dense<1> : tensor<3xi32>} : () -> tensor<3xi32>
+                 : (tensor<3xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xi64>
+             %to = "tf.Pack"(%b, %h, %w) : (tensor<*xi64>, tensor<i64>, tensor<i64>) -> tensor<*xi64>
+             %y = "graph.reshape"(%x, %to) : (tensor<?x?x384xf32>, tensor<*xi64>) -> tensor<*xf32>
+             %00 = "onnx.Constant"() {value = dense<0> : tensor<3xi64>} : () -> tensor<3xi64>
+             %11 = "onnx.Constant"() {value = dense<1> : tensor<3xi64>} : () -> tensor<3xi64>
              %first = "tf.StridedSlice"(%x, %00, %00, %11) {begin_mask = 5 : i64, end_mask = 5 : i64, shrink_axis_mask = 2 : i64}
-                 : (tensor<?x?x384xf32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<*xf32>
+                 : (tensor<?x?x384xf32>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) -> tensor<*xf32>
              %new = "tf.StridedSlice"(%x, %00, %00, %11) {begin_mask = 3 : i64, end_mask = 3 : i64, ellipsis_mask = 1 : i64, new_axis_mask = 2 : i64}
-                 : (tensor<?x?x384xf32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<*xf32>
+                 : (tensor<?x?x384xf32>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) -> tensor<*xf32>
              tfrt.return %y : tensor<*xf32>
            }"#,
-        expect![[r#""#]],
+        expect![[r#"
+            func.func @main(%arg0: tensor<?x?x384xf32>) -> tensor<?x12x32xf32> attributes {model.input_dims = [["B", "S", 384]], model.input_names = ["x"], model.output_names = ["y"]} {
+              %0 = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+              %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+              %2 = "onnx.Constant"() {value = dense<12> : tensor<i64>} : () -> tensor<i64>
+              %3 = "onnx.Constant"() {value = dense<32> : tensor<i64>} : () -> tensor<i64>
+              %4 = "graph.shape"(%arg0) : (tensor<?x?x384xf32>) -> tensor<3xi64>
+              %5 = "tf.StridedSlice"(%4, %0, %1, %1) {shrink_axis_mask = 1} : (tensor<3xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+              %6 = "tf.Pack"(%5, %2, %3) : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<3xi64>
+              %7 = "graph.reshape"(%arg0, %6) {model.shapes = [["B", 12, 32]]} : (tensor<?x?x384xf32>, tensor<3xi64>) -> tensor<?x12x32xf32>
+              %8 = "onnx.Constant"() {value = dense<0> : tensor<3xi64>} : () -> tensor<3xi64>
+              %9 = "onnx.Constant"() {value = dense<1> : tensor<3xi64>} : () -> tensor<3xi64>
+              %10 = "tf.StridedSlice"(%arg0, %8, %8, %9) {begin_mask = 5, end_mask = 5, model.shapes = [["B", 384]], shrink_axis_mask = 2} : (tensor<?x?x384xf32>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) -> tensor<?x384xf32>
+              %11 = "tf.StridedSlice"(%arg0, %8, %8, %9) {begin_mask = 3, ellipsis_mask = 1, end_mask = 3, model.shapes = [["B", "S", 1, ""]], new_axis_mask = 2} : (tensor<?x?x384xf32>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) -> tensor<?x?x1x?xf32>
+              tfrt.return %7 : tensor<?x12x32xf32>
+            }
+        "#]],
     );
 }
 
