@@ -326,10 +326,13 @@ const OF_WEIGHTS: &str = r##"module @jit_apply attributes {mhlo.num_partitions =
 "##;
 
 /// Opens that module with files of weights, each of tensors by their names; returns the model, or what is told.
-fn open_with_weights(name: &str, files: &[&[(&str, &[usize])]]) -> Result<Model, String> {
+fn open_with_weights(
+    runtime: &Runtime,
+    name: &str,
+    files: &[&[(&str, &[usize])]],
+) -> Result<Model, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
-    let runtime = Runtime::new();
     let mut options = tfrt::OpenOptions::new();
     for (index, tensors) in files.iter().enumerate() {
         let mut stored = Vec::new();
@@ -352,7 +355,9 @@ fn open_with_weights(name: &str, files: &[&[(&str, &[usize])]]) -> Result<Model,
 
 #[test]
 fn weights_in_files_take_the_place_of_arguments() {
+    let runtime = Runtime::new();
     let model = open_with_weights(
+        &runtime,
         "weights",
         &[
             &[
@@ -367,11 +372,12 @@ fn weights_in_files_take_the_place_of_arguments() {
     let names: Vec<&str> = model.inputs().iter().map(|input| &*input.name).collect();
     assert_eq!(names, ["x"]);
     let x = tfrt::Tensor::from_slice(&[2, 3], &[1.0_f32, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
-    let outputs = model.call(&Runtime::shared().context(), [("x", x)]).wait();
+    let outputs = model.call(&runtime.context(), [("x", x)]).wait();
     let found = outputs.unwrap().tensor("result").unwrap().to_vec::<f32>();
     assert_eq!(found.unwrap(), [3.0, 6.0, 11.0, 16.0]);
     // Others stay inputs.
-    let model = open_with_weights("some_weights", &[&[("Dense_0.kernel", &[3, 2])]]).unwrap();
+    let model =
+        open_with_weights(&runtime, "some_weights", &[&[("Dense_0.kernel", &[3, 2])]]).unwrap();
     assert_eq!(model.inputs().len(), 3);
 }
 
@@ -399,7 +405,7 @@ fn weights_that_do_not_fit_are_told_with_both_names() {
             ["Dense_0.bias", "params.Dense_0.bias", "both"],
         ),
     ] {
-        let told = open_with_weights(name, &[files]).unwrap_err();
+        let told = open_with_weights(&Runtime::new(), name, &[files]).unwrap_err();
         assert!(
             parts.iter().all(|part| told.contains(part)),
             "{name}: {told}"
