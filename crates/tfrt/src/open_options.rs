@@ -116,7 +116,7 @@ impl OpenOptions {
     /// Adds a file of weights: the tensors of a `.safetensors` file become constants in place of arguments of a StableHLO
     /// module, which are found by the names in their locations, as `as_text(debug_info=True)` keeps them: the tensor
     /// `Dense_0.kernel`, `params.Dense_0.kernel` or `params/Dense_0/kernel` is the argument `p['params']['Dense_0']['kernel']`.
-    /// What is no argument is not read. A model that is compiled already stays as it is.
+    /// Tensors that belong to no argument are not read. A model that is compiled already stays as it is.
     ///
     /// Opening fails if the file can't be read, if none of its tensors is an argument or the model is none of StableHLO, if a
     /// tensor may be several arguments, and if it has another type than its argument.

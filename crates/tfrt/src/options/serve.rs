@@ -86,7 +86,7 @@ pub struct ServeOptions {
     pub limits: ServeLimitOptions,
 }
 
-/// Who may ask. All files are read again when they change.
+/// Certificates and tokens that say which clients may ask. All files are read again when they change.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Security")]
 pub struct ServeSecurityOptions {
