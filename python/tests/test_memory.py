@@ -16,6 +16,14 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
+def is_let_go(kept):
+    """Whether an array goes without a further call. A thread that lost its processor may have it for a while."""
+    end = time.monotonic() + 10
+    while kept() is not None and time.monotonic() < end:
+        time.sleep(0.001)
+    return kept() is None
+
+
 def test_array_in_is_not_copied():
     model = models.double()
     x = np.arange(1 << 16, dtype=np.float32)
@@ -125,20 +133,20 @@ def test_input_of_a_cancelled_call_is_kept_and_becomes_writable():
         time.sleep(0.005)
     assert x.flags.writeable
     del x
-    gc.collect()
-    models.double()(x=np.zeros(1, np.float32))
-    assert kept() is None
+    assert is_let_go(kept)
 
 
-def test_nothing_is_left_of_arrays():
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_nothing_is_left_of_arrays(is_writable):
     model = models.double()
     x = np.arange(4, dtype=np.float32)
+    x.flags.writeable = is_writable
     kept = weakref.ref(x)
     y = model(x=x)["y"]
     out = weakref.ref(y)
     del x, y
-    gc.collect()
-    assert kept() is None and out() is None
+    assert out() is None
+    assert is_let_go(kept)
 
 
 def test_array_that_is_let_go_during_a_call_lives_on():

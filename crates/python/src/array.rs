@@ -45,15 +45,15 @@ pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
     let shape = array.shape();
     if let Some(mask) = low_bits {
         let copy = in_order(array)?;
-        let owner = Owner::of(&copy, false);
+        let owner = Owner::of(&copy);
         let bytes: Vec<u8> = owner.as_ref().iter().map(|byte| byte & mask).collect();
         return Tensor::from_bytes(dtype, shape, &bytes).map_err(|error| raise(py, error));
     }
-    let (array, is_lent) = match is_native && array.is_c_contiguous() && array.is_aligned() {
-        true => (array.clone(), true),
-        false => (in_order(array)?, false),
+    let array = match is_native && array.is_c_contiguous() && array.is_aligned() {
+        true => array.clone(),
+        false => in_order(array)?,
     };
-    let owner = Owner::of(&array, is_lent);
+    let owner = Owner::of(&array);
     Tensor::from_owner(dtype, array.shape(), owner).map_err(|error| raise(py, error))
 }
 
@@ -91,27 +91,28 @@ fn strings_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
     Tensor::from_strings(array.shape(), strings).map_err(|error| raise(py, error))
 }
 
-/// The elements of an array, which keep it, and which nobody writes by it.
+/// The elements of an array, which nobody writes by it. The array itself is held by the table of loans, because a thread of
+/// the runtime, which drops this, is not attached to the interpreter and could let go of an array only later.
 struct Owner {
-    array: Py<PyUntypedArray>,
-    /// The address as a number, since pointers don't go from thread to thread.
+    /// The address of the elements as a number, since pointers don't go from thread to thread.
     address: usize,
     len_bytes: usize,
-    /// The number of the loan, of an array whose flag was cleared.
-    loan: Option<u64>,
+    /// The address of the array, by which the table of loans has it.
+    array: usize,
+    loan: u64,
 }
 
 impl Owner {
     /// Takes the elements of an array in row-major order.
-    fn of(array: &Bound<'_, PyUntypedArray>, is_lent: bool) -> Owner {
+    fn of(array: &Bound<'_, PyUntypedArray>) -> Owner {
         let raw = array.as_array_ptr();
         // SAFETY: it is an array, whose fields NumPy keeps.
         let data = unsafe { (*raw).fields.data };
         Owner {
-            array: array.clone().unbind(),
             address: data.expose_provenance(),
             len_bytes: array.len() * array.dtype().itemsize(),
-            loan: if is_lent { lending(array) } else { None },
+            array: array.as_ptr().addr(),
+            loan: lending(array),
         }
     }
 }
@@ -119,24 +120,31 @@ impl Owner {
 impl AsRef<[u8]> for Owner {
     fn as_ref(&self) -> &[u8] {
         let data: *const u8 = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: the array, which `self` holds, has so many bytes there, all initialised, for as long as it lives, since an
-        // array that others refer to is not resized. That nobody writes them is what the module's page says of views.
+        // SAFETY: the array, which is held until this loan is given back, has so many bytes there, all initialised, for as
+        // long as it lives, since an array that others refer to is not resized. That nobody writes them is what the module's
+        // page says of views.
         unsafe { slice::from_raw_parts(data, self.len_bytes) }
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        if let Some(loan) = self.loan {
-            give_back(self.array.as_ptr().addr(), loan);
-        }
+        give_back(self.array, self.loan);
     }
 }
 
-/// The arrays that are lent, whose flag is to be set again.
+/// An array whose elements tensors share.
+struct Lent {
+    n_tensors: usize,
+    array: Py<PyUntypedArray>,
+    /// Whether its flag was cleared, and is to be set again.
+    was_writeable: bool,
+}
+
+/// The arrays whose elements tensors share.
 struct Loans {
-    /// Each array, by its address, with the number of tensors that share its elements.
-    lent: Option<HashMap<usize, (usize, Py<PyUntypedArray>)>>,
+    /// Each array, by its address.
+    lent: Option<HashMap<usize, Lent>>,
     /// The numbers of the loans of which the tensor is still there.
     open: Vec<u64>,
     /// The number of the next loan.
@@ -165,27 +173,25 @@ fn loans() -> MutexGuard<'static, Loans> {
     LOANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Clears the flag of an array, if it is set or was before other tensors shared its elements; returns the number of the loan
-/// then.
-fn lending(array: &Bound<'_, PyUntypedArray>) -> Option<u64> {
+/// Holds an array, and clears its flag if it is set; returns the number of the loan.
+fn lending(array: &Bound<'_, PyUntypedArray>) -> u64 {
     let raw = array.as_array_ptr();
     let mut loans = loans();
     let lent = loans.lent.get_or_insert_default();
-    if let Some((n_tensors, _)) = lent.get_mut(&array.as_ptr().addr()) {
-        *n_tensors += 1;
-    } else {
-        // SAFETY: it is an array, whose flags are changed while this thread is attached to the interpreter.
-        let flags = unsafe { &mut (*raw).fields.flags };
-        if *flags & NPY_ARRAY_WRITEABLE == 0 {
-            return None;
-        }
-        *flags &= !NPY_ARRAY_WRITEABLE;
-        lent.insert(array.as_ptr().addr(), (1, array.clone().unbind()));
-    }
+    let entry = lent.entry(array.as_ptr().addr()).or_insert_with(|| Lent {
+        n_tensors: 0,
+        array: array.clone().unbind(),
+        was_writeable: false,
+    });
+    entry.n_tensors += 1;
+    // SAFETY: it is an array, whose flags are changed while this thread is attached to the interpreter.
+    let flags = unsafe { &mut (*raw).fields.flags };
+    entry.was_writeable |= *flags & NPY_ARRAY_WRITEABLE != 0;
+    *flags &= !NPY_ARRAY_WRITEABLE;
     let loan = loans.next;
     loans.next += 1;
     loans.open.push(loan);
-    Some(loan)
+    loan
 }
 
 /// Notes that a tensor is gone which shared the elements of an array; on any thread.
@@ -211,8 +217,8 @@ pub fn next_loan() -> u64 {
     loans().next
 }
 
-/// Sets the flags again of the arrays that a call was given, which has ended. Threads that ran its kernels may let go of them
-/// a little later than they give its results.
+/// Lets go of the arrays that a call was given, which has ended. Threads that ran its kernels may let go of them a little
+/// later than they give its results.
 pub fn settle_call(py: Python<'_>, own: &Range<u64>) {
     let is_open = |loans: &mut Loans| loans.open.iter().any(|loan| own.contains(loan));
     if is_open(&mut loans()) {
@@ -221,7 +227,7 @@ pub fn settle_call(py: Python<'_>, own: &Range<u64>) {
     settle(py);
 }
 
-/// Sets the flags again of the arrays that no tensor shares any more.
+/// Lets go of the arrays that no tensor shares any more, and sets their flags again.
 pub fn settle(py: Python<'_>) {
     let mut loans = loans();
     let returned = std::mem::take(&mut loans.returned);
@@ -230,21 +236,23 @@ pub fn settle(py: Python<'_>) {
     };
     let mut arrays = Vec::new();
     for address in returned {
-        if let Some((n_tensors, _)) = lent.get_mut(&address) {
-            *n_tensors -= 1;
-            if *n_tensors == 0 {
-                arrays.extend(lent.remove(&address).map(|(_, array)| array));
+        if let Some(entry) = lent.get_mut(&address) {
+            entry.n_tensors -= 1;
+            if entry.n_tensors == 0 {
+                arrays.extend(lent.remove(&address));
             }
         }
     }
     loans.are_late = !lent.is_empty();
     // Dropping an array may run code, which may lend another.
     drop(loans);
-    for array in arrays {
-        let raw = array.bind(py).as_array_ptr();
-        // SAFETY: it is an array, whose flags are changed while this thread is attached to the interpreter.
-        let flags = unsafe { &mut (*raw).fields.flags };
-        *flags |= NPY_ARRAY_WRITEABLE;
+    for entry in arrays {
+        if entry.was_writeable {
+            let raw = entry.array.bind(py).as_array_ptr();
+            // SAFETY: it is an array, whose flags are changed while this thread is attached to the interpreter.
+            let flags = unsafe { &mut (*raw).fields.flags };
+            *flags |= NPY_ARRAY_WRITEABLE;
+        }
     }
 }
 
