@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use tfrt_host::{Error, ErrorCode, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
 
-use crate::handle::Handle;
-use crate::lent::Borrowed;
+use crate::handle::{Handle, Viewed};
+use crate::lent::{Borrowed, View};
 use crate::raw::Memory;
 use crate::value::{Storage, Tensor, is_aligned};
 
@@ -212,9 +212,27 @@ impl Tensors {
             && let Some(HostTensor::Dense(dense)) = input.tensor()
         {
             // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
-            let view = unsafe { Tensor::uncounted(dense) };
-            if let Some(view) = view {
-                return Ok(self.noted(Of::Input(index), view));
+            if let Some(view) = unsafe { View::new(dense) } {
+                return Ok(self.noted(Of::Input(index), Viewed::View(view)));
+            }
+        }
+        self.other_input_handle(index, allocator)
+    }
+
+    /// Puts an input that is not dense, or of many or large extents, into the table.
+    #[cold]
+    #[inline(never)]
+    fn other_input_handle(
+        &mut self,
+        index: usize,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Handle<Tensor>, Error> {
+        if let Some(input) = self.inputs.get(index)
+            && let Some(HostTensor::Dense(dense)) = input.tensor()
+        {
+            // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
+            if let Some(view) = unsafe { Tensor::uncounted(dense) } {
+                return Ok(self.noted(Of::Input(index), Viewed::Whole(view)));
             }
         }
         self.input(index, allocator).map(Handle::new)
@@ -223,12 +241,12 @@ impl Tensors {
     /// Puts a view that is not counted into the table, and notes its handle. Inlined, since what is known of the view where it
     /// is made saves most of the work.
     #[inline(always)]
-    fn noted(&mut self, of: Of, view: Tensor) -> Handle<Tensor> {
+    fn noted(&mut self, of: Of, view: Viewed<Tensor>) -> Handle<Tensor> {
         // First, so that no view is there that is not noted: room may be wanting.
         if self.views.len() == self.views.capacity() {
-            self.views.reserve(1);
+            self.views.grow(2 * self.views.capacity());
         }
-        let handle = Handle::new(view);
+        let handle = Handle::of_stored(view);
         self.views.push((of, handle));
         handle
     }
@@ -291,8 +309,15 @@ impl Tensors {
     ) -> Option<Handle<Tensor>> {
         let output = self.outputs.get_mut(index)?;
         // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
-        let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
-        *output = Made::Allocated(code, view.memory(), tensor);
+        let (memory, view) = match unsafe { View::written(code, &mut tensor) } {
+            Some(view) => (view.memory(), Viewed::View(view)),
+            None => {
+                // SAFETY: as above.
+                let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
+                (view.memory(), Viewed::Whole(view))
+            }
+        };
+        *output = Made::Allocated(code, memory, tensor);
         Some(self.noted(Of::Output(index), view))
     }
 
@@ -301,7 +326,7 @@ impl Tensors {
         // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
         let view = unsafe { tensor.uncounted_clone() };
         self.set(index, tensor);
-        self.noted(Of::Output(index), view)
+        self.noted(Of::Output(index), Viewed::Whole(view))
     }
 
     /// Lets an output take the memory of an input that nobody else holds and that is of this type and number of elements, if

@@ -44,12 +44,29 @@ pub(super) fn words(tensor: &Tensor) -> Words {
     ]
 }
 
+/// Puts the facts of a dense tensor together, of few and small extents, whose elements are of one size.
+#[inline(always)]
+pub fn small(code: i32, shape: (u8, [u16; 7]), memory: Memory, len_bytes: usize) -> Words {
+    let [shape, more] = of_small(shape);
+    let log2 = dtype::size_log2(code).unwrap_or(0);
+    [
+        u64::from(code.cast_unsigned()),
+        shape,
+        more,
+        (len_bytes >> log2) as u64,
+        memory.expose() as u64,
+        len_bytes as u64,
+    ]
+}
+
 /// Returns rank and extents side by side, in two words, if they are few and small, as nearly always.
 #[inline(always)]
 fn packed(shape: &TensorShape) -> [u64; 2] {
-    let Some((rank, [a, b, c, d, e, f, g])) = shape.as_small() else {
-        return [UNTOLD.into(), 0];
-    };
+    shape.as_small().map_or([UNTOLD.into(), 0], of_small)
+}
+
+#[inline(always)]
+fn of_small((rank, [a, b, c, d, e, f, g]): (u8, [u16; 7])) -> [u64; 2] {
     let word = |parts: [u16; 4]| {
         let [a, b, c, d] = parts.map(u64::from);
         a | b << EXTENT | c << (2 * EXTENT) | d << (3 * EXTENT)
