@@ -192,10 +192,10 @@ pub struct View {
     /// that is not [counted](Tensor::count), is there.
     buffer: ManuallyDrop<HostBuffer>,
     memory: Memory,
+    // In whole words, as facts have it: parts of words that are moved one by one hold up who reads the words.
+    shape: [u64; 2],
     code: i32,
     is_written: bool,
-    rank: u8,
-    extents: [u16; 7],
 }
 
 impl View {
@@ -239,17 +239,16 @@ impl View {
         memory: Memory,
         is_written: bool,
     ) -> Option<View> {
-        let (rank, extents) = tensor.shape().as_small()?;
+        let shape = known::packed(tensor.shape())?;
         dtype::size_log2(code)?;
         // SAFETY: the copy is never dropped, and the original outlives it.
         let buffer = unsafe { std::ptr::from_ref(tensor.buffer()).read() };
         Some(View {
             buffer: ManuallyDrop::new(buffer),
             memory,
+            shape,
             code,
             is_written,
-            rank,
-            extents,
         })
     }
 
@@ -262,9 +261,9 @@ impl View {
     /// Returns the tensor, which does not count the memory either.
     #[cold]
     pub fn tensor(&self) -> Tensor {
-        let extents = self.extents.map(i64::from);
-        let extents = extents.get(..self.rank.into()).unwrap_or_default();
-        let shape = TensorShape::from_i64(extents);
+        let (rank, extents) = known::unpacked(self.shape);
+        let extents = extents.map(i64::from);
+        let shape = TensorShape::from_i64(extents.get(..rank.into()).unwrap_or_default());
         // SAFETY: by the invariant another handle is kept for as long as the copy.
         let buffer = unsafe { Shared::uncounted(&self.buffer) };
         Tensor {
@@ -282,7 +281,7 @@ impl View {
     #[inline(always)]
     pub fn facts(&self) -> Words {
         let len_bytes = self.buffer.len_bytes();
-        known::small(self.code, (self.rank, self.extents), self.memory, len_bytes)
+        known::small(self.code, self.shape, self.memory, len_bytes)
     }
 }
 
