@@ -31,7 +31,7 @@ mod table;
 mod tests;
 
 pub use facts::{Facts, Words};
-pub use kinds::{InPlace, Kind, Object, Storage};
+pub use kinds::{InPlace, Kind, Object, Storage, Viewed};
 use place::{Found, Place};
 use table::{N_MADE, TABLE};
 pub use table::{counted, n_held};
@@ -174,11 +174,12 @@ impl<K: Kind> Handle<K> {
     /// Deletes the object for a plugin, unless the handle is null.
     #[inline(always)]
     pub fn delete(self, argument: &str) {
-        match self.take_object().and_then(K::take) {
-            Some(stored) => {
+        match self.place().and_then(|place| place.take(self.wanted())) {
+            Some(taken) => {
                 N_MADE.set(N_MADE.get() - 1);
                 // What it held may be a plugin's, whose code runs now: nothing is in use.
-                drop(stored);
+                taken.discard();
+                TABLE.free_place((self.bits as u32) >> LOW_BITS);
             }
             None if self.is_null() => (),
             None => self.refuse(argument),

@@ -9,12 +9,13 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::DenseHostTensor;
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer};
+use tfrt_tensor::{DenseHostTensor, TensorShape};
 
 use crate::dtype;
+use crate::handle::Words;
 use crate::raw::Memory;
-use crate::value::{Storage, Tensor, is_aligned};
+use crate::value::{Storage, Tensor, is_aligned, known};
 
 /// A reference without a lifetime, to a value that stays where it is, and as it is, for as long as this is there.
 pub struct Borrowed<T>(NonNull<T>);
@@ -181,6 +182,106 @@ impl Buffer {
             buffer: Shared::counted(buffer),
             is_written: true,
         })
+    }
+}
+
+/// A plugin's view of a dense tensor of few, small extents: as much of a [`Tensor`] as handles tell, and nothing that must be
+/// dropped. The tensor is made of it when a function asks for more.
+pub struct View {
+    /// Invariant: not counted; whoever made the view keeps another handle for as long as the view, or a tensor made of it
+    /// that is not [counted](Tensor::count), is there.
+    buffer: ManuallyDrop<HostBuffer>,
+    memory: Memory,
+    // In whole words, as facts have it: parts of words that are moved one by one hold up who reads the words.
+    shape: [u64; 2],
+    code: i32,
+    is_written: bool,
+}
+
+impl View {
+    /// Makes a view of a tensor whose memory is frozen and lies as kernels rely on, if it is such.
+    ///
+    /// # Safety
+    ///
+    /// See [`Tensor::uncounted`].
+    #[inline(always)]
+    pub unsafe fn new(tensor: &DenseHostTensor) -> Option<View> {
+        let buffer = tensor.buffer();
+        let start = buffer.frozen_start()?;
+        let is_aligned = start.addr().get().is_multiple_of(BUFFER_ALIGNMENT);
+        if !is_aligned {
+            return None;
+        }
+        let code = dtype::code(tensor.dtype())?;
+        // SAFETY: the caller says so.
+        unsafe { View::at(tensor, code, Memory::at(start), false) }
+    }
+
+    /// Makes a view of a tensor that nobody else holds, to be written.
+    ///
+    /// # Safety
+    ///
+    /// See [`Tensor::uncounted`].
+    #[inline(always)]
+    pub unsafe fn written(code: i32, tensor: &mut DenseHostTensor) -> Option<View> {
+        let memory = Memory::at(NonNull::from(tensor.bytes_mut()?).cast());
+        // SAFETY: the caller says so.
+        unsafe { View::at(tensor, code, memory, true) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Tensor::uncounted`].
+    #[inline(always)]
+    unsafe fn at(
+        tensor: &DenseHostTensor,
+        code: i32,
+        memory: Memory,
+        is_written: bool,
+    ) -> Option<View> {
+        let shape = known::packed(tensor.shape())?;
+        dtype::size_log2(code)?;
+        // SAFETY: the copy is never dropped, and the original outlives it.
+        let buffer = unsafe { std::ptr::from_ref(tensor.buffer()).read() };
+        Some(View {
+            buffer: ManuallyDrop::new(buffer),
+            memory,
+            shape,
+            code,
+            is_written,
+        })
+    }
+
+    /// Returns the memory.
+    #[inline]
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Returns the tensor, which does not count the memory either.
+    #[cold]
+    pub fn tensor(&self) -> Tensor {
+        let (rank, extents) = known::unpacked(self.shape);
+        let extents = extents.map(i64::from);
+        let shape = TensorShape::from_i64(extents.get(..rank.into()).unwrap_or_default());
+        // SAFETY: by the invariant another handle is kept for as long as the copy.
+        let buffer = unsafe { Shared::uncounted(&self.buffer) };
+        Tensor {
+            code: self.code,
+            shape: shape.expect("small extents are those of a shape"),
+            storage: Storage::Buffer(Buffer {
+                buffer,
+                memory: self.memory,
+                is_written: self.is_written,
+            }),
+        }
+    }
+
+    /// Returns the facts of the tensor.
+    #[inline(always)]
+    pub fn facts(&self) -> Words {
+        let len_bytes = self.buffer.len_bytes();
+        known::small(self.code, self.shape, self.memory, len_bytes)
     }
 }
 

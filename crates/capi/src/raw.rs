@@ -51,6 +51,7 @@ impl<T: Copy> Array<T> {
     }
 
     /// Returns the first `n` elements, for the time of the call. Records a fault as [`read`](Self::read) does.
+    #[inline]
     pub fn first(&self, n: i64, argument: &str) -> Option<&[T]> {
         self.slice(length(n, argument)?, argument)
     }
@@ -62,6 +63,7 @@ impl<T: Copy> Array<T> {
 
     /// Returns the first `n` elements, for the time of the call. Records a fault for a null pointer, unless there are none,
     /// and for more than can be.
+    #[inline]
     pub fn slice(&self, n: usize, argument: &str) -> Option<&[T]> {
         let is_possible = n.checked_mul(size_of::<T>());
         if is_possible.is_none_or(|len| len > isize::MAX as usize) {
@@ -83,6 +85,7 @@ impl<T: Copy> Array<T> {
 /// The most elements of arrays that calls hand over.
 const MAX_ELEMENTS: usize = 1 << 24;
 
+#[inline]
 fn length(n: i64, argument: &str) -> Option<usize> {
     match usize::try_from(n).ok().filter(|n| *n <= MAX_ELEMENTS) {
         Some(n) => Some(n),
@@ -208,6 +211,7 @@ impl Memory {
     }
 
     /// Returns the address; 0 for a null pointer.
+    #[inline]
     pub fn address(self) -> usize {
         self.0.map_or(0, |start| start.addr().get())
     }

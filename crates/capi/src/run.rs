@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tfrt_corert::{Output, Outputs};
 use tfrt_host::{
     AsyncValue, Chain, DType, Error, ErrorCode, HostAllocator, LockMode, Promise, RequestContext,
@@ -588,6 +588,7 @@ impl Context {
     }
 
     /// Returns the results, when the kernel has run. Nothing is left of the call then but its surroundings.
+    #[inline]
     fn finish(
         &mut self,
         thrown: Option<Exception>,
@@ -600,16 +601,21 @@ impl Context {
             drop(variables);
             locks::changed();
         }
-        let outcome = Outcome {
-            thrown,
-            told: self.failure.take(),
-            place: self.failure_place.take(),
-            faults,
-        };
-        if let Some(error) = outcome.error(kernel) {
-            return Err(error);
+        if thrown.is_some() || self.failure.is_some() || !faults.is_empty() {
+            let outcome = Outcome {
+                thrown,
+                told: self.failure.take(),
+                place: self.failure_place.take(),
+                faults,
+            };
+            if let Some(error) = outcome.error(kernel) {
+                return Err(error);
+            }
         }
         let (tensors, allocator) = self.parts();
+        if let Some(only) = tensors.finish_only() {
+            return Ok(smallvec![Output::Ready(only.into())]);
+        }
         let mut results = Outputs::new();
         let mut failed = None;
         tensors.finish(allocator, |index, output| {

@@ -29,7 +29,12 @@ pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
 pub(crate) fn shape(dims: &Array<i64>, n: c_int, argument: &str) -> Option<TensorShape> {
     let extents = dims.first(i64::from(n), argument)?;
     let shape = TensorShape::from_i64(extents).ok();
-    let shape = shape.filter(|shape| shape.n_elements().is_some());
+    let has_elements = |shape: &TensorShape| match shape.as_small() {
+        // The product of three of 16 bits fits.
+        Some((0..=3, _)) => true,
+        _ => shape.n_elements().is_some(),
+    };
+    let shape = shape.filter(has_elements);
     if shape.is_none() {
         let reason = format!("expected extents of a tensor, found {extents:?}");
         fault::argument(argument, &reason);

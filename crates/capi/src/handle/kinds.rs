@@ -1,7 +1,5 @@
 //! [`Kind`]: the types of objects that plugins hold, each once in one list, and how they are stored.
 
-use std::ops::{Deref, DerefMut};
-
 use super::Words;
 use crate::functions::construction::Construction;
 use crate::functions::context::Done;
@@ -12,6 +10,7 @@ use crate::functions::resource::{Device, VariableInfo};
 use crate::functions::shape::{DimensionBox, ShapeBox, ShapeContext};
 use crate::functions::status::Status;
 use crate::functions::variable::LockHolder;
+use crate::lent::View;
 use crate::library::OpenLibrary;
 use crate::run::Context;
 use crate::value::Tensor;
@@ -41,14 +40,18 @@ pub trait Kind: Sized {
 }
 
 /// Storage of an object in its place: a box, unless calls make many of them.
-pub trait Storage<T>: DerefMut<Target = T> {
+pub trait Storage<T> {
     /// Stores an object.
     fn store(value: T) -> Self;
     /// Returns the object.
     fn unstore(self) -> T;
+    /// Lends the object.
+    fn get(&mut self) -> &mut T;
+    /// Returns the facts of the object.
+    fn facts(&self) -> Option<Words>;
 }
 
-impl<T> Storage<T> for Box<T> {
+impl<T: Kind> Storage<T> for Box<T> {
     #[inline]
     fn store(value: T) -> Self {
         Box::new(value)
@@ -58,28 +61,32 @@ impl<T> Storage<T> for Box<T> {
     fn unstore(self) -> T {
         *self
     }
+
+    #[inline(always)]
+    fn get(&mut self) -> &mut T {
+        self
+    }
+
+    #[inline(always)]
+    fn facts(&self) -> Option<Words> {
+        T::facts(self)
+    }
 }
 
 /// An object that is stored in its place itself.
 pub struct InPlace<T>(T);
 
-impl<T> Deref for InPlace<T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> DerefMut for InPlace<T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
+impl<T: Kind> Storage<T> for InPlace<T> {
+    #[inline(always)]
+    fn get(&mut self) -> &mut T {
         &mut self.0
     }
-}
 
-impl<T> Storage<T> for InPlace<T> {
+    #[inline(always)]
+    fn facts(&self) -> Option<Words> {
+        self.0.facts()
+    }
+
     #[inline]
     fn store(value: T) -> Self {
         InPlace(value)
@@ -88,6 +95,49 @@ impl<T> Storage<T> for InPlace<T> {
     #[inline]
     fn unstore(self) -> T {
         self.0
+    }
+}
+
+/// A tensor that is stored in its place itself: whole, or, while nothing but its facts was asked for, as the view that it is
+/// made of.
+pub enum Viewed<T> {
+    /// The tensor.
+    Whole(T),
+    /// A view of memory that a call holds.
+    View(View),
+}
+
+impl Storage<Tensor> for Viewed<Tensor> {
+    #[inline]
+    fn store(value: Tensor) -> Self {
+        Viewed::Whole(value)
+    }
+
+    #[inline]
+    fn unstore(self) -> Tensor {
+        match self {
+            Viewed::Whole(tensor) => tensor,
+            Viewed::View(view) => view.tensor(),
+        }
+    }
+
+    #[inline]
+    fn get(&mut self) -> &mut Tensor {
+        if let Viewed::View(view) = self {
+            *self = Viewed::Whole(view.tensor());
+        }
+        match self {
+            Viewed::Whole(tensor) => tensor,
+            Viewed::View(_) => unreachable!("it was just replaced"),
+        }
+    }
+
+    #[inline(always)]
+    fn facts(&self) -> Option<Words> {
+        Some(match self {
+            Viewed::Whole(tensor) => tensor.facts(),
+            Viewed::View(view) => view.facts(),
+        })
     }
 }
 
@@ -137,7 +187,7 @@ macro_rules! kinds {
                 #[inline(always)]
                 fn of(object: &mut Object) -> Option<&mut Self> {
                     match object {
-                        Object::$type(own) => Some(own),
+                        Object::$type(own) => Some(own.get()),
                         _ => None,
                     }
                 }
@@ -161,7 +211,7 @@ macro_rules! kinds {
 
 kinds! {
     InPlace Status = "TF_Status" | Status::facts,
-    InPlace Tensor = "TF_Tensor" | Tensor::facts,
+    Viewed Tensor = "TF_Tensor" | Tensor::facts,
     Box KernelBuilder = "TF_KernelBuilder",
     Box Construction = "TF_OpKernelConstruction",
     Box Context = "TF_OpKernelContext" | [constant] Context::facts,

@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::facts::Facts;
-use super::kinds::{Kind, Object};
+use super::kinds::{Kind, Object, Storage, Viewed};
 
 /// Bit of a place's word that a thread sets while it uses the place.
 const IN_USE: u64 = 1;
@@ -22,7 +22,8 @@ pub(super) struct Place {
     /// Facts of the object, written by the thread that uses it.
     facts: Facts,
     /// The object. Invariant: used by the thread that has set [`IN_USE`], that has [taken](Self::take) the object out, or that
-    /// has taken the place from the free ones, and by no other; there is one if the word has the number of its type.
+    /// has taken the place from the free ones, and by no other; there is one if the word has the number of its type. A free
+    /// place has none that must be dropped.
     object: UnsafeCell<Option<Object>>,
 }
 
@@ -182,7 +183,7 @@ impl Place {
         let generation = self.word.load(Ordering::Relaxed);
         self.facts.set(stored.facts());
         // SAFETY: who takes a place from the free ones is the only one to use it until the word says that there is an object;
-        // a free place has none, so that none is forgotten.
+        // a free place has none that must be dropped.
         unsafe { self.object.get().write(Some(K::into_object(stored))) };
         let word = Found::new::<K>(generation).0;
         self.word.store(word, Ordering::Release);
@@ -199,5 +200,17 @@ impl Taken<'_> {
     pub(super) fn object(self) -> Option<Object> {
         // SAFETY: this thread alone has the place, until it is among the free ones.
         unsafe { &mut *self.0.object.get() }.take()
+    }
+
+    /// Drops the object.
+    #[inline(always)]
+    pub(super) fn discard(self) {
+        // SAFETY: as above.
+        let object = unsafe { &mut *self.0.object.get() };
+        match object {
+            // Nothing is in it that must be dropped, as in most that are deleted.
+            Some(Object::Tensor(Viewed::View(_))) => (),
+            _ => *object = None,
+        }
     }
 }

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use tfrt_host::{Error, ErrorCode, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
 
-use crate::handle::Handle;
-use crate::lent::Borrowed;
+use crate::handle::{Handle, Viewed};
+use crate::lent::{Borrowed, View};
 use crate::raw::Memory;
 use crate::value::{Storage, Tensor, is_aligned};
 
@@ -208,27 +208,56 @@ impl Tensors {
         index: usize,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<Handle<Tensor>, Error> {
+        self.make_room();
         if let Some(input) = self.inputs.get(index)
             && let Some(HostTensor::Dense(dense)) = input.tensor()
         {
             // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
-            let view = unsafe { Tensor::uncounted(dense) };
-            if let Some(view) = view {
-                return Ok(self.noted(Of::Input(index), view));
+            if let Some(view) = unsafe { View::new(dense) } {
+                return Ok(self.noted(Of::Input(index), Viewed::View(view)));
+            }
+        }
+        self.other_input_handle(index, allocator)
+    }
+
+    /// Puts an input that is not dense, or of many or large extents, into the table.
+    #[cold]
+    #[inline(never)]
+    fn other_input_handle(
+        &mut self,
+        index: usize,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Handle<Tensor>, Error> {
+        if let Some(input) = self.inputs.get(index)
+            && let Some(HostTensor::Dense(dense)) = input.tensor()
+        {
+            // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
+            if let Some(view) = unsafe { Tensor::uncounted(dense) } {
+                return Ok(self.noted(Of::Input(index), Viewed::Whole(view)));
             }
         }
         self.input(index, allocator).map(Handle::new)
     }
 
-    /// Puts a view that is not counted into the table, and notes its handle. Inlined, since what is known of the view where it
-    /// is made saves most of the work.
+    /// Makes room for a view to be [noted](Self::noted), before the view is there: memory may be wanting.
     #[inline(always)]
-    fn noted(&mut self, of: Of, view: Tensor) -> Handle<Tensor> {
-        // First, so that no view is there that is not noted: room may be wanting.
+    fn make_room(&mut self) {
         if self.views.len() == self.views.capacity() {
-            self.views.reserve(1);
+            self.more_room();
         }
-        let handle = Handle::new(view);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more_room(&mut self) {
+        self.views.reserve(1);
+    }
+
+    /// Puts a view that is not counted into the table, and notes its handle, for which there is [room](Self::make_room).
+    /// Inlined, since what is known of the view where it is made saves most of the work.
+    #[inline(always)]
+    fn noted(&mut self, of: Of, view: Viewed<Tensor>) -> Handle<Tensor> {
+        let handle = Handle::of_stored(view);
         self.views.push((of, handle));
         handle
     }
@@ -236,6 +265,9 @@ impl Tensors {
     /// Counts the views of some tensors that are still there.
     #[inline]
     fn end(&mut self, is_ending: impl Fn(Of) -> bool) {
+        if self.views.is_empty() {
+            return;
+        }
         self.views.retain(|(of, handle)| {
             let ends = is_ending(*of);
             if ends && handle.may_lead_somewhere() {
@@ -289,19 +321,28 @@ impl Tensors {
         code: i32,
         mut tensor: DenseHostTensor,
     ) -> Option<Handle<Tensor>> {
+        self.make_room();
         let output = self.outputs.get_mut(index)?;
         // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
-        let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
-        *output = Made::Allocated(code, view.memory(), tensor);
+        let (memory, view) = match unsafe { View::written(code, &mut tensor) } {
+            Some(view) => (view.memory(), Viewed::View(view)),
+            None => {
+                // SAFETY: as above.
+                let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
+                (view.memory(), Viewed::Whole(view))
+            }
+        };
+        *output = Made::Allocated(code, memory, tensor);
         Some(self.noted(Of::Output(index), view))
     }
 
     /// Sets an output, and puts it into the table of handles.
     pub fn set_and_view(&mut self, index: usize, tensor: Tensor) -> Handle<Tensor> {
+        self.make_room();
         // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
         let view = unsafe { tensor.uncounted_clone() };
         self.set(index, tensor);
-        self.noted(Of::Output(index), view)
+        self.noted(Of::Output(index), Viewed::Whole(view))
     }
 
     /// Lets an output take the memory of an input that nobody else holds and that is of this type and number of elements, if
@@ -354,6 +395,21 @@ impl Tensors {
         self.end(|_| true);
         self.outputs.clear();
         self.inputs.clear();
+    }
+
+    /// Ends a call whose only output was allocated by the host, as most: returns that output, and leaves nothing. `None` for
+    /// other calls, which go on.
+    #[inline]
+    pub fn finish_only(&mut self) -> Option<DenseHostTensor> {
+        let [only @ Made::Allocated(..)] = &mut self.outputs[..] else {
+            return None;
+        };
+        // The tensor keeps the memory of the views until they are counted, below.
+        let Made::Allocated(_, _, tensor) = std::mem::take(only) else {
+            return None;
+        };
+        self.clear();
+        Some(tensor)
     }
 
     /// Ends the call: counts the views that are still there, and hands over the outputs, after which nothing is left.

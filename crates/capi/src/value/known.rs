@@ -27,7 +27,7 @@ const UNTOLD: u8 = u8::MAX;
 /// Puts the facts of a tensor together.
 #[inline(always)]
 pub(super) fn words(tensor: &Tensor) -> Words {
-    let [shape, more] = packed(&tensor.shape);
+    let [shape, more] = packed(&tensor.shape).unwrap_or([UNTOLD.into(), 0]);
     let len_bytes = tensor.len_bytes();
     // Elements of one size fill the memory.
     let n_elements = match (&tensor.storage, dtype::size_log2(tensor.code)) {
@@ -44,17 +44,43 @@ pub(super) fn words(tensor: &Tensor) -> Words {
     ]
 }
 
+/// Puts the facts of a dense tensor together, of few and small extents, whose elements are of one size.
+#[inline(always)]
+pub fn small(code: i32, [shape, more]: [u64; 2], memory: Memory, len_bytes: usize) -> Words {
+    let log2 = dtype::size_log2(code).unwrap_or(0);
+    [
+        u64::from(code.cast_unsigned()),
+        shape,
+        more,
+        (len_bytes >> log2) as u64,
+        memory.expose() as u64,
+        len_bytes as u64,
+    ]
+}
+
 /// Returns rank and extents side by side, in two words, if they are few and small, as nearly always.
 #[inline(always)]
-fn packed(shape: &TensorShape) -> [u64; 2] {
-    let Some((rank, [a, b, c, d, e, f, g])) = shape.as_small() else {
-        return [UNTOLD.into(), 0];
-    };
+pub fn packed(shape: &TensorShape) -> Option<[u64; 2]> {
+    let (rank, [a, b, c, d, e, f, g]) = shape.as_small()?;
     let word = |parts: [u16; 4]| {
         let [a, b, c, d] = parts.map(u64::from);
         a | b << EXTENT | c << (2 * EXTENT) | d << (3 * EXTENT)
     };
-    [word([rank.into(), a, b, c]), word([d, e, f, g])]
+    Some([word([rank.into(), a, b, c]), word([d, e, f, g])])
+}
+
+/// Returns rank and extents that were [packed].
+pub fn unpacked([shape, more]: [u64; 2]) -> (u8, [u16; 7]) {
+    let extents = [
+        shape >> EXTENT,
+        shape >> (2 * EXTENT),
+        shape >> (3 * EXTENT),
+        more,
+        more >> EXTENT,
+        more >> (2 * EXTENT),
+        more >> (3 * EXTENT),
+    ];
+    (shape as u8, extents.map(|extent| extent as u16))
 }
 
 #[inline(always)]
@@ -112,4 +138,19 @@ pub fn memory(tensor: Handle<Tensor>) -> Option<Memory> {
 pub fn len_bytes(tensor: Handle<Tensor>) -> Option<usize> {
     let found = tensor.look(|facts| facts.word::<LEN_BYTES>());
     usize::try_from(found?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_packed_and_unpacked() {
+        for extents in [&[][..], &[4], &[1, 2, 3], &[1, 2, 3, 65_535, 5, 6, 7]] {
+            let shape = TensorShape::new(extents).unwrap();
+            let small = packed(&shape).map(unpacked);
+            assert_eq!(small, shape.as_small(), "{shape}");
+        }
+        assert_eq!(packed(&TensorShape::new(&[65_536]).unwrap()), None);
+    }
 }
