@@ -42,6 +42,11 @@ pub enum DType {
     F8E5M2FNUZ = 71,
     F8E8M0 = 72,
     F4E2M1 = 73,
+    F8E3M4 = 74,
+    F8E4M3 = 75,
+    F8E4M3B11FNUZ = 76,
+    F6E2M3 = 77,
+    F6E3M2 = 78,
 }
 
 impl DType {
@@ -50,7 +55,7 @@ impl DType {
     const N_OF_ORIGINAL: usize = 23;
 
     /// Every type, in the order of the numbers.
-    pub const ALL: [DType; 33] = [
+    pub const ALL: [DType; 38] = [
         DType::Ui8,
         DType::Ui16,
         DType::Ui32,
@@ -84,6 +89,11 @@ impl DType {
         DType::F8E5M2FNUZ,
         DType::F8E8M0,
         DType::F4E2M1,
+        DType::F8E3M4,
+        DType::F8E4M3,
+        DType::F8E4M3B11FNUZ,
+        DType::F6E2M3,
+        DType::F6E3M2,
     ];
 
     /// Returns the type with this number.
@@ -137,6 +147,11 @@ impl DType {
             DType::F8E5M2FNUZ => "f8e5m2fnuz",
             DType::F8E8M0 => "f8e8m0",
             DType::F4E2M1 => "f4e2m1",
+            DType::F8E3M4 => "f8e3m4",
+            DType::F8E4M3 => "f8e4m3",
+            DType::F8E4M3B11FNUZ => "f8e4m3b11fnuz",
+            DType::F6E2M3 => "f6e2m3",
+            DType::F6E3M2 => "f6e3m2",
         }
     }
 
@@ -165,6 +180,11 @@ impl DType {
             DType::F8E5M2FNUZ => "f8E5M2FNUZ",
             DType::F8E8M0 => "f8E8M0FNU",
             DType::F4E2M1 => "f4E2M1FN",
+            DType::F8E3M4 => "f8E3M4",
+            DType::F8E4M3 => "f8E4M3",
+            DType::F8E4M3B11FNUZ => "f8E4M3B11FNUZ",
+            DType::F6E2M3 => "f6E2M3FN",
+            DType::F6E3M2 => "f6E3M2FN",
             same => same.name(),
         }
     }
@@ -337,7 +357,7 @@ mod tests {
         let same = |dtype: DType| DType::from_byte(dtype.byte()) == Some(dtype);
         assert!(DType::ALL.into_iter().all(same));
         assert!(DType::ALL.is_sorted());
-        for byte in [0, 24, 63, 74, 255] {
+        for byte in [0, 24, 63, 79, 255] {
             assert_eq!(DType::from_byte(byte), None);
         }
         let kinds = [
@@ -365,7 +385,8 @@ mod tests {
             those.map(DType::name).collect::<Vec<_>>().join(" ")
         }
         let of = |size_bytes| names(|dtype| dtype.size_bytes() == size_bytes);
-        let small = "i4 u4 i2 u2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f4e2m1";
+        let small = "i4 u4 i2 u2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f4e2m1 \
+                     f8e3m4 f8e4m3 f8e4m3b11fnuz f6e2m3 f6e3m2";
         assert_eq!(of(Some(1)), format!("u8 i1 i8 qu8 qi8 {small}"));
         assert_eq!(of(Some(2)), "u16 i16 f16 bf16 qu16 qi16");
         assert_eq!(of(Some(4)), "u32 i32 f32 qi32");

@@ -274,6 +274,12 @@ impl IntegerAttribute {
 }
 
 impl FloatAttribute {
+    /// Returns the number of a format that is nearest to a value, ties to even.
+    pub fn nearest(value: f64, kind: FloatKind) -> FloatAttribute {
+        let bits = crate::float::nearest(value, kind);
+        FloatAttribute { bits, kind }
+    }
+
     /// Returns the value, widened without loss.
     pub fn value(self) -> f64 {
         crate::float::to_f64(self.bits, self.kind)

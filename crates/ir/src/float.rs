@@ -36,6 +36,11 @@ fn layout(kind: FloatKind) -> Layout {
     use Special::{AllOnes, LargestExponent, NegativeZero, Nothing};
     let (exponent_bits, fraction_bits, bias, special) = match kind {
         FloatKind::F4E2M1FN => (2, 1, 1, Nothing),
+        FloatKind::F6E2M3FN => (2, 3, 1, Nothing),
+        FloatKind::F6E3M2FN => (3, 2, 3, Nothing),
+        FloatKind::F8E3M4 => (3, 4, 3, LargestExponent),
+        FloatKind::F8E4M3 => (4, 3, 7, LargestExponent),
+        FloatKind::F8E4M3B11FNUZ => (4, 3, 11, NegativeZero),
         FloatKind::F8E5M2 => (5, 2, 15, LargestExponent),
         FloatKind::F8E5M2FNUZ => (5, 2, 16, NegativeZero),
         FloatKind::F8E4M3FN => (4, 3, 7, AllOnes),
@@ -122,6 +127,33 @@ pub(crate) fn negate(bits: u64, kind: FloatKind) -> Option<u64> {
         _ if !kind.is_signed() => None,
         0 if !has_negative_zero => Some(0),
         _ => Some(bits | 1 << (kind.width() - 1)),
+    }
+}
+
+/// Returns the code of the number of a format that is nearest to a value, ties to even.
+pub(crate) fn nearest(value: f64, kind: FloatKind) -> u64 {
+    let magnitude = value.abs();
+    let bits = match kind {
+        #[expect(clippy::cast_possible_truncation, reason = "it is rounded")]
+        FloatKind::F32 => return u64::from((value as f32).to_bits()),
+        FloatKind::F64 | FloatKind::F80 | FloatKind::F128 => return value.to_bits(),
+        _ if value.is_nan() => return no_number(kind),
+        FloatKind::F8E8M0FNU => powers::narrow(magnitude),
+        _ => narrow(magnitude, layout(kind), |_| Ordering::Equal),
+    };
+    match value.is_sign_negative() {
+        true => negate(bits, kind).unwrap_or_else(|| no_number(kind)),
+        false => bits,
+    }
+}
+
+/// Returns the code of NaN, or that of -0 if the format has none.
+fn no_number(kind: FloatKind) -> u64 {
+    let layout = layout(kind);
+    match layout.special {
+        Special::LargestExponent => layout.overflow() | 1 << (layout.fraction_bits - 1),
+        Special::AllOnes => layout.overflow(),
+        Special::NegativeZero | Special::Nothing => 1 << (kind.width() - 1),
     }
 }
 

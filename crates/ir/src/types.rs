@@ -76,6 +76,11 @@ pub enum Signedness {
 #[expect(missing_docs, reason = "each is named as MLIR names it")]
 pub enum FloatKind {
     F4E2M1FN,
+    F6E2M3FN,
+    F6E3M2FN,
+    F8E3M4,
+    F8E4M3,
+    F8E4M3B11FNUZ,
     F8E5M2,
     F8E5M2FNUZ,
     F8E4M3FN,
@@ -269,8 +274,13 @@ impl Type {
 
 impl FloatKind {
     /// Every format.
-    pub const ALL: [FloatKind; 13] = [
+    pub const ALL: [FloatKind; 18] = [
         FloatKind::F4E2M1FN,
+        FloatKind::F8E3M4,
+        FloatKind::F8E4M3,
+        FloatKind::F8E4M3B11FNUZ,
+        FloatKind::F6E2M3FN,
+        FloatKind::F6E3M2FN,
         FloatKind::F8E5M2,
         FloatKind::F8E5M2FNUZ,
         FloatKind::F8E4M3FN,
@@ -289,6 +299,11 @@ impl FloatKind {
     pub fn name(self) -> &'static str {
         match self {
             FloatKind::F4E2M1FN => "f4E2M1FN",
+            FloatKind::F8E3M4 => "f8E3M4",
+            FloatKind::F8E4M3 => "f8E4M3",
+            FloatKind::F8E4M3B11FNUZ => "f8E4M3B11FNUZ",
+            FloatKind::F6E2M3FN => "f6E2M3FN",
+            FloatKind::F6E3M2FN => "f6E3M2FN",
             FloatKind::F8E5M2 => "f8E5M2",
             FloatKind::F8E5M2FNUZ => "f8E5M2FNUZ",
             FloatKind::F8E4M3FN => "f8E4M3FN",
@@ -313,7 +328,11 @@ impl FloatKind {
     pub fn width(self) -> u32 {
         match self {
             FloatKind::F4E2M1FN => 4,
-            FloatKind::F8E5M2
+            FloatKind::F6E2M3FN | FloatKind::F6E3M2FN => 6,
+            FloatKind::F8E3M4
+            | FloatKind::F8E4M3
+            | FloatKind::F8E4M3B11FNUZ
+            | FloatKind::F8E5M2
             | FloatKind::F8E5M2FNUZ
             | FloatKind::F8E4M3FN
             | FloatKind::F8E4M3FNUZ

@@ -125,5 +125,10 @@ pub(crate) const FLOATS: &[tfrt_bef::DType] = {
         D::F8E5M2FNUZ,
         D::F8E8M0,
         D::F4E2M1,
+        D::F8E3M4,
+        D::F8E4M3,
+        D::F8E4M3B11FNUZ,
+        D::F6E2M3,
+        D::F6E3M2,
     ]
 };

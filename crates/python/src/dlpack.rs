@@ -34,7 +34,7 @@ const COMPLEX: u8 = 5;
 const BOOL: u8 = 6;
 
 /// The types of elements, by code and bits.
-const TYPES: [((u8, u8), DType); 20] = [
+const TYPES: [((u8, u8), DType); 23] = [
     ((BOOL, 8), DType::I1),
     ((INT, 8), DType::I8),
     ((INT, 16), DType::I16),
@@ -50,6 +50,9 @@ const TYPES: [((u8, u8), DType); 20] = [
     ((BFLOAT, 16), DType::Bf16),
     ((COMPLEX, 64), DType::Complex64),
     ((COMPLEX, 128), DType::Complex128),
+    ((7, 8), DType::F8E3M4),
+    ((8, 8), DType::F8E4M3),
+    ((9, 8), DType::F8E4M3B11FNUZ),
     ((10, 8), DType::F8E4M3FN),
     ((11, 8), DType::F8E4M3FNUZ),
     ((12, 8), DType::F8E5M2),

@@ -30,7 +30,7 @@ const OF_NUMPY: [(NPY_TYPES, DType); 14] = [
 ];
 
 /// Our types that `ml_dtypes` has, by its names.
-const OF_ML_DTYPES: [(&str, DType); 11] = [
+const OF_ML_DTYPES: [(&str, DType); 16] = [
     ("bfloat16", DType::Bf16),
     ("float8_e4m3fn", DType::F8E4M3FN),
     ("float8_e4m3fnuz", DType::F8E4M3FNUZ),
@@ -38,6 +38,11 @@ const OF_ML_DTYPES: [(&str, DType); 11] = [
     ("float8_e5m2fnuz", DType::F8E5M2FNUZ),
     ("float8_e8m0fnu", DType::F8E8M0),
     ("float4_e2m1fn", DType::F4E2M1),
+    ("float8_e3m4", DType::F8E3M4),
+    ("float8_e4m3", DType::F8E4M3),
+    ("float8_e4m3b11fnuz", DType::F8E4M3B11FNUZ),
+    ("float6_e2m3fn", DType::F6E2M3),
+    ("float6_e3m2fn", DType::F6E3M2),
     ("int4", DType::I4),
     ("uint4", DType::Ui4),
     ("int2", DType::I2),
@@ -87,6 +92,7 @@ pub fn elements_of(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Elements> {
     };
     Ok(match dtype {
         DType::I4 | DType::Ui4 | DType::F4E2M1 => Elements::LowBits(*dtype, 0x0f),
+        DType::F6E2M3 | DType::F6E3M2 => Elements::LowBits(*dtype, 0x3f),
         DType::I2 | DType::Ui2 => Elements::LowBits(*dtype, 0x03),
         dtype => Elements::Numbers(*dtype),
     })

@@ -3,13 +3,13 @@
 //! A file is cut at lines `// -----`. Each public function of a chunk that takes nothing is made a model that returns the
 //! operands of its checks, and the constants that they are compared with; these checks are no operations of this runtime.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
 use tfrt::Runtime;
 use tfrt::input::Input;
-use tfrt::ir::{Attribute, Module, OpId, OpState, Source, Type, parse};
+use tfrt::ir::{Attribute, Module, OpId, OpState, Operation, Source, Type, parse};
 use tfrt::model::Datum;
 use tfrt::tensor::{DType, Tensor};
 
@@ -167,6 +167,7 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
     let block = region.and_then(|region| module.entry_block(region));
     let block = block.ok_or("has a function without a body")?;
     let (mut agreements, mut pairs, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let mut probes = HashMap::new();
     for op in module.block(block).operations().to_vec() {
         let data = module.op(op).clone();
         let call = data
@@ -180,6 +181,12 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
             _ => None,
         };
         let Some(check) = check else {
+            // A probe hands on what it records.
+            if let Some(name) = probe_name(&data).filter(|_| *data.name() == "interpreter.probe") {
+                probes.insert(name, data.operands()[0]);
+                module.set_name(op, "stablehlo.optimization_barrier");
+                module.remove_attribute(op, "probe_id");
+            }
             kept.push(op);
             continue;
         };
@@ -188,7 +195,10 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
             _ => None,
         };
         agreements.push(match check.as_str() {
-            "check.expect_eq" | "check.expect_eq_const" => Agreement::Equal,
+            "check.eq"
+            | "check.expect_eq"
+            | "check.expect_eq_const"
+            | "check.expect_serialized_eq" => Agreement::Equal,
             "check.expect_almost_eq" | "check.expect_almost_eq_const" => {
                 Agreement::Near(number("tolerance").unwrap_or(1e-4))
             }
@@ -200,6 +210,15 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
             }
             other => return Err(format!("has a check '{other}', which compares files")),
         });
+        if check == "check.expect_serialized_eq" {
+            let found = probe_name(&data).and_then(|name| probes.get(&name).copied());
+            let found = found.filter(|_| data.attribute("iter").is_none());
+            pairs.extend([
+                found.ok_or("compares what a loop records")?,
+                data.operands()[0],
+            ]);
+            continue;
+        }
         let found = data.operands()[0];
         let wanted = match data.attribute("value") {
             Some(value) => {
@@ -231,6 +250,12 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
     module.set_attribute(function, "function_type", ty);
     module.remove_attribute(function, "res_attrs");
     Ok(agreements)
+}
+
+/// Returns the name by which a probe and its check know each other.
+fn probe_name(op: &Operation) -> Option<String> {
+    let name = op.attribute("probe_id").and_then(Attribute::as_str);
+    name.map(str::to_owned)
 }
 
 fn check(agreement: Agreement, wanted: &Tensor, found: &Tensor) -> Result<(), String> {

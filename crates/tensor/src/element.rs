@@ -136,6 +136,11 @@ small! {
     F4E2M1 7 "A float of 4 bits, 1 of them mantissa.",
     I2 8 "An integer from -2 to 1.",
     Ui2 9 "An integer from 0 to 3.",
+    F8E3M4 10 "A float of 8 bits, 4 of them mantissa.",
+    F8E4M3 11 "A float of 8 bits, 3 of them mantissa.",
+    F8E4M3B11FNUZ 12 "A float of 8 bits, 3 of them mantissa, of bias 11, without infinities and -0.",
+    F6E2M3 13 "A float of 6 bits, 3 of them mantissa.",
+    F6E3M2 14 "A float of 6 bits, 2 of them mantissa.",
 }
 
 /// A type of elements of dense tensors.
@@ -259,6 +264,11 @@ macro_rules! with_element {
             $crate::DType::F8E5M2FNUZ => arm!($crate::F8E5M2FNUZ),
             $crate::DType::F8E8M0 => arm!($crate::F8E8M0),
             $crate::DType::F4E2M1 => arm!($crate::F4E2M1),
+            $crate::DType::F8E3M4 => arm!($crate::F8E3M4),
+            $crate::DType::F8E4M3 => arm!($crate::F8E4M3),
+            $crate::DType::F8E4M3B11FNUZ => arm!($crate::F8E4M3B11FNUZ),
+            $crate::DType::F6E2M3 => arm!($crate::F6E2M3),
+            $crate::DType::F6E3M2 => arm!($crate::F6E3M2),
             $crate::DType::I2 => arm!($crate::I2),
             $crate::DType::Ui2 => arm!($crate::Ui2),
             $crate::DType::String | $crate::DType::Resource | $crate::DType::Variant => $other,

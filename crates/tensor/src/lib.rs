@@ -67,8 +67,9 @@ pub use coo::CooHostTensor;
 pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
 pub use device::DeviceTensor;
 pub use element::{
-    Bool, Element, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, Quantized,
-    Small, Ui2, Ui4, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut,
+    Bool, Element, F4E2M1, F6E2M3, F6E3M2, F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ,
+    F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, Quantized, Small, Ui2, Ui4, from_bytes, from_bytes_mut,
+    to_bytes, to_bytes_mut,
 };
 pub use fixed::FixedRankShape;
 pub use growable::GrowableTensor;

@@ -1,4 +1,4 @@
-//! [`SubbyteTensor`]: integers of 4 bits and 2 and floats of 8 and 4, as storage: nothing is calculated with them
+//! [`SubbyteTensor`]: integers of 4 bits and 2 and floats of 8, 6 and 4, as storage: nothing is calculated with them
 //! but by way of `f32`.
 //!
 //! | Type | Sign, exponent, mantissa | Bias | Largest | Not a number | Infinity |
@@ -9,12 +9,17 @@
 //! | [`F8E5M2FNUZ`](SubbyteType::F8E5M2FNUZ) | 1 5 2 | 16 | 57344 | `1.00000.00`, so no -0 | none |
 //! | [`F8E8M0`](SubbyteType::F8E8M0) | 0 8 0 | 127 | 2^127 | `11111111` | none, and no 0 |
 //! | [`F4E2M1`](SubbyteType::F4E2M1) | 1 2 1 | 1 | 6 | none | none |
+//! | [`F8E3M4`](SubbyteType::F8E3M4) | 1 3 4 | 3 | 15.5 | `S.111` and a mantissa | `S.111.0000` |
+//! | [`F8E4M3`](SubbyteType::F8E4M3) | 1 4 3 | 7 | 240 | `S.1111` and a mantissa | `S.1111.000` |
+//! | [`F8E4M3B11FNUZ`](SubbyteType::F8E4M3B11FNUZ) | 1 4 3 | 11 | 30 | `1.0000.000`, so no -0 | none |
+//! | [`F6E2M3`](SubbyteType::F6E2M3) | 1 2 3 | 1 | 7.5 | none | none |
+//! | [`F6E3M2`](SubbyteType::F6E3M2) | 1 3 2 | 3 | 28 | none | none |
 //! | [`I4`](SubbyteType::I4), [`Ui4`](SubbyteType::Ui4) | two's complement, or without sign | | 7, 15 | | |
 //! | [`I2`](SubbyteType::I2), [`Ui2`](SubbyteType::Ui2) | the same | | 1, 3 | | |
 //!
 //! Of elements of 4 or 2 bits in a byte the first has the low ones; what is left of the last byte is 0.
 //! In a [`DenseHostTensor`] each element has a byte of its own ([`Small`](crate::Small)).
-//! This is ONNX's way, and that of [`safetensors`](crate::safetensors), which has all of the floats. Files of
+//! This is ONNX's way, and that of [`safetensors`](crate::safetensors), which has those floats that machines multiply. Files of
 //! NumPy have no name for any of these types.
 
 use std::fmt::Write;
@@ -51,6 +56,16 @@ pub enum SubbyteType {
     I2,
     /// 0 to 3.
     Ui2,
+    /// 3 bits of exponent, with infinities.
+    F8E3M4,
+    /// 4 bits of exponent, with infinities.
+    F8E4M3,
+    /// 4 bits of exponent of bias 11, finite, one zero.
+    F8E4M3B11FNUZ,
+    /// 2 bits of exponent and 3 of mantissa, finite.
+    F6E2M3,
+    /// 3 bits of exponent and 2 of mantissa, finite.
+    F6E3M2,
 }
 
 /// Treatment of numbers that are larger than the largest of a type.
@@ -65,7 +80,7 @@ pub enum Overflow {
 
 impl SubbyteType {
     /// All types.
-    pub const ALL: [SubbyteType; 10] = [
+    pub const ALL: [SubbyteType; 15] = [
         SubbyteType::I4,
         SubbyteType::Ui4,
         SubbyteType::F8E4M3FN,
@@ -76,6 +91,11 @@ impl SubbyteType {
         SubbyteType::F4E2M1,
         SubbyteType::I2,
         SubbyteType::Ui2,
+        SubbyteType::F8E3M4,
+        SubbyteType::F8E4M3,
+        SubbyteType::F8E4M3B11FNUZ,
+        SubbyteType::F6E2M3,
+        SubbyteType::F6E3M2,
     ];
 
     /// Returns the type of the elements of dense tensors of this type.
@@ -91,6 +111,11 @@ impl SubbyteType {
             SubbyteType::F4E2M1 => DType::F4E2M1,
             SubbyteType::I2 => DType::I2,
             SubbyteType::Ui2 => DType::Ui2,
+            SubbyteType::F8E3M4 => DType::F8E3M4,
+            SubbyteType::F8E4M3 => DType::F8E4M3,
+            SubbyteType::F8E4M3B11FNUZ => DType::F8E4M3B11FNUZ,
+            SubbyteType::F6E2M3 => DType::F6E2M3,
+            SubbyteType::F6E3M2 => DType::F6E3M2,
         }
     }
 
@@ -109,11 +134,22 @@ impl SubbyteType {
         )
     }
 
+    /// Returns whether a code of the type is no number.
+    pub fn has_nan(self) -> bool {
+        let finite = [
+            SubbyteType::F4E2M1,
+            SubbyteType::F6E2M3,
+            SubbyteType::F6E3M2,
+        ];
+        !self.is_integer() && !finite.contains(&self)
+    }
+
     /// Returns the bits of an element.
     pub fn n_bits(self) -> usize {
         match self {
             SubbyteType::I4 | SubbyteType::Ui4 | SubbyteType::F4E2M1 => 4,
             SubbyteType::I2 | SubbyteType::Ui2 => 2,
+            SubbyteType::F6E2M3 | SubbyteType::F6E3M2 => 6,
             _ => 8,
         }
     }
@@ -131,6 +167,11 @@ impl SubbyteType {
             SubbyteType::F4E2M1 => "f4e2m1",
             SubbyteType::I2 => "i2",
             SubbyteType::Ui2 => "u2",
+            SubbyteType::F8E3M4 => "f8e3m4",
+            SubbyteType::F8E4M3 => "f8e4m3",
+            SubbyteType::F8E4M3B11FNUZ => "f8e4m3b11fnuz",
+            SubbyteType::F6E2M3 => "f6e2m3",
+            SubbyteType::F6E3M2 => "f6e3m2",
         }
     }
 

@@ -137,7 +137,17 @@ fn numbers_of_every_type_are_shown() {
         442: f8e8m0 bits 255
         444: array of f8e8m0 bits [255, 255]
         450: f4e2m1 bits 255
-        452: array of f4e2m1 bits [255, 255]"#]]
+        452: array of f4e2m1 bits [255, 255]
+        458: f8e3m4 bits 255
+        460: array of f8e3m4 bits [255, 255]
+        466: f8e4m3 bits 255
+        468: array of f8e4m3 bits [255, 255]
+        474: f8e4m3b11fnuz bits 255
+        476: array of f8e4m3b11fnuz bits [255, 255]
+        482: f6e2m3 bits 255
+        484: array of f6e2m3 bits [255, 255]
+        490: f6e3m2 bits 255
+        492: array of f6e3m2 bits [255, 255]"#]]
     .assert_eq(&shown(attributes, types));
 }
 

@@ -210,7 +210,8 @@ fn float_dtype(kind: FloatKind) -> Option<DType> {
         FloatKind::F16 => Some(DType::F16),
         FloatKind::F32 => Some(DType::F32),
         FloatKind::F64 => Some(DType::F64),
-        _ => None,
+        // Small floats have one name in both.
+        small => DType::from_mlir_name(small.name()),
     }
 }
 
@@ -260,7 +261,7 @@ fn alignment_in_aggregate(value: &Attribute) -> usize {
             .ty
             .as_integer()
             .map_or(1, |ty| (ty.width / 8).max(1) as usize),
-        Attribute::Float(float) => (float.kind.width() / 8) as usize,
+        Attribute::Float(float) => float.kind.width().div_ceil(8) as usize,
         Attribute::String(_) => size_of::<u32>(),
         Attribute::Shape(shape) if shape.0.is_some() => FILE_ALIGNMENT,
         Attribute::Dense(_) | Attribute::Array(_) => FILE_ALIGNMENT,
@@ -350,7 +351,7 @@ fn scalar_bytes(value: &Attribute) -> Vec<u8> {
                 .to_le_bytes(ty.map_or(8, |ty| ty.width.div_ceil(8) as usize)),
         },
         Attribute::Float(float) => {
-            float.bits.to_le_bytes()[..(float.kind.width() / 8) as usize].to_vec()
+            float.bits.to_le_bytes()[..float.kind.width().div_ceil(8) as usize].to_vec()
         }
         Attribute::Type(ty) => dtype(ty)
             .map(|dtype| vec![dtype.byte()])

@@ -33,6 +33,10 @@ enum Part {
     Integers(&'static str),
     /// `LT`: the attribute of this name, `#stablehlo<comparison_direction LT>` for the second text.
     Keyword(&'static str, &'static str),
+    /// A float of 64 bits, whose type is left out: the attribute of this name.
+    Number(&'static str),
+    /// A string without a type: the attribute of this name.
+    Text(&'static str),
     /// The attribute of this name in any form.
     Attribute(&'static str),
     /// Parts that are there if the first one, a word, is.
@@ -81,7 +85,7 @@ const ELEMENTWISE: &[Part] = &[Operands, Dictionary, SameType];
 const ON_OPERANDS: &[Part] = &[Operands, Dictionary, Signature];
 const LOOSE: &[Part] = &[Operands, Dictionary, LooseSignature];
 const OF_RESULTS: &[Part] = &[Dictionary, ResultTypes];
-const TOLERANCE: Part = Optional(&[Word("tolerance"), Mark(Mark::Equal), Attribute("tolerance")]);
+const TOLERANCE: Part = Optional(&[Word("tolerance"), Mark(Mark::Equal), Number("tolerance")]);
 
 /// The operations by their forms, without those that are printed generically.
 const FORMS: &[(&[&str], &[Part])] = &[
@@ -256,7 +260,7 @@ const FORMS: &[(&[&str], &[Part])] = &[
             Operands,
             Word("config"),
             Mark(Mark::Equal),
-            Attribute("einsum_config"),
+            Text("einsum_config"),
             Dictionary,
             Signature,
         ],
@@ -416,7 +420,32 @@ const CHECKS: &[(&str, &[Part])] = &[
         "expect_eq_const",
         &[Operands, Rule(Rule::Expected), Dictionary],
     ),
+    (
+        "expect_serialized_eq",
+        &[
+            Operands,
+            Word("probe_id"),
+            Mark(Mark::Equal),
+            Text("probe_id"),
+            Optional(&[Word("iter"), Mark(Mark::Equal), Integer("iter")]),
+            Dictionary,
+            OperandTypes,
+        ],
+    ),
 ];
+
+/// The forms of the interpreter's own operations.
+const INTERPRETER: &[(&str, &[Part])] = &[(
+    "probe",
+    &[
+        Operands,
+        Word("probe_id"),
+        Mark(Mark::Equal),
+        Text("probe_id"),
+        Dictionary,
+        SameType,
+    ],
+)];
 
 /// The form of one operation: what follows its name.
 #[derive(Clone, Copy)]
@@ -436,6 +465,7 @@ pub(super) fn form(name: &str) -> Option<Form> {
         }
         "chlo" => of(CHLO).or(Some(LOOSE)),
         "check" => of(CHECKS),
+        "interpreter" => of(INTERPRETER),
         _ => None,
     };
     parts.map(Form)
@@ -486,6 +516,16 @@ impl<'a> Parser<'a> {
             }
             Keyword(name, kind) => {
                 let value = self.keyword(kind)?;
+                let name = self.name(name);
+                self.add_attribute(&mut op.state, span, name, value)
+            }
+            Number(name) => {
+                let value = self.bare_number()?;
+                let name = self.name(name);
+                self.add_attribute(&mut op.state, span, name, value)
+            }
+            Text(name) => {
+                let value = crate::Attribute::string(self.string_literal()?);
                 let name = self.name(name);
                 self.add_attribute(&mut op.state, span, name, value)
             }

@@ -326,6 +326,11 @@ proptest! {
 fn every_narrow_float_prints_and_rounds_as_itself() {
     let small = [
         "f4E2M1FN",
+        "f6E2M3FN",
+        "f6E3M2FN",
+        "f8E3M4",
+        "f8E4M3",
+        "f8E4M3B11FNUZ",
         "f8E5M2",
         "f8E5M2FNUZ",
         "f8E4M3FN",
@@ -335,10 +340,11 @@ fn every_narrow_float_prints_and_rounds_as_itself() {
     for ty in ["f16", "bf16"].into_iter().chain(small) {
         let width = match &ty[..2] {
             "f4" => 4,
+            "f6" => 6,
             "f8" => 8,
             _ => 16,
         };
-        let hex_digits = width / 4;
+        let hex_digits = usize::div_ceil(width, 4);
         let all: Vec<String> = (0_u64..1 << width)
             .map(|bits| format!("0x{bits:0hex_digits$X} : {ty}"))
             .collect();

@@ -266,11 +266,11 @@ pub(super) fn store(
 }
 
 /// Returns the code of a number in a small float, as ONNX has it: where numbers that are too large become the
-/// largest, infinities do as well; what is no number becomes -0 of [`SubbyteType::F4E2M1`], which has nothing better.
+/// largest, infinities do as well; what is no number becomes -0 of types that have nothing better.
 pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     let saturates = casting.overflow == Overflow::Saturate;
     let narrow = match to_odd(value) {
-        none if none.is_nan() && compact == SubbyteType::F4E2M1 => return 0x8,
+        none if none.is_nan() && !compact.has_nan() => return 1 << (compact.n_bits() - 1),
         infinite if infinite.is_infinite() && saturates => f32::MAX.copysign(infinite),
         narrow => narrow,
     };

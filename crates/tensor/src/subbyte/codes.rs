@@ -34,6 +34,11 @@ fn float(dtype: SubbyteType) -> Option<FloatFormat> {
         SubbyteType::F8E5M2 => (8, 2, 15, 0x7b, Special::Infinity),
         SubbyteType::F8E5M2FNUZ => (8, 2, 16, 0x7f, Special::NegativeZero),
         SubbyteType::F4E2M1 => (4, 1, 1, 0x7, Special::None),
+        SubbyteType::F8E3M4 => (8, 4, 3, 0x6f, Special::Infinity),
+        SubbyteType::F8E4M3 => (8, 3, 7, 0x77, Special::Infinity),
+        SubbyteType::F8E4M3B11FNUZ => (8, 3, 11, 0x7f, Special::NegativeZero),
+        SubbyteType::F6E2M3 => (6, 3, 1, 0x1f, Special::None),
+        SubbyteType::F6E3M2 => (6, 2, 3, 0x1f, Special::None),
         SubbyteType::I4
         | SubbyteType::Ui4
         | SubbyteType::I2

@@ -34,6 +34,11 @@ fn table(dtype: SubbyteType) -> Vec<f64> {
             SubbyteType::F8E5M2 => (2, 15.0),
             SubbyteType::F8E5M2FNUZ => (2, 16.0),
             SubbyteType::F4E2M1 => (1, 1.0),
+            SubbyteType::F8E3M4 => (4, 3.0),
+            SubbyteType::F8E4M3 => (3, 7.0),
+            SubbyteType::F8E4M3B11FNUZ => (3, 11.0),
+            SubbyteType::F6E2M3 => (3, 1.0),
+            SubbyteType::F6E3M2 => (2, 3.0),
         };
         let n_exponents = 1_u8 << (dtype.n_bits() - 1 - mantissa_bits);
         let sign = if code >> (dtype.n_bits() - 1) == 1 {
@@ -46,9 +51,19 @@ fn table(dtype: SubbyteType) -> Vec<f64> {
         let fraction = f64::from(mantissa) / f64::from(1 << mantissa_bits);
         match dtype {
             SubbyteType::F8E4M3FN if code % 128 == 127 => return f64::NAN,
-            SubbyteType::F8E4M3FNUZ | SubbyteType::F8E5M2FNUZ if code == 128 => return f64::NAN,
-            SubbyteType::F8E5M2 if exponent == 31 && mantissa == 0 => return sign * f64::INFINITY,
-            SubbyteType::F8E5M2 if exponent == 31 => return f64::NAN,
+            SubbyteType::F8E4M3FNUZ | SubbyteType::F8E4M3B11FNUZ | SubbyteType::F8E5M2FNUZ
+                if code == 128 =>
+            {
+                return f64::NAN;
+            }
+            SubbyteType::F8E5M2 | SubbyteType::F8E3M4 | SubbyteType::F8E4M3
+                if exponent == n_exponents - 1 =>
+            {
+                return match mantissa {
+                    0 => sign * f64::INFINITY,
+                    _ => f64::NAN,
+                };
+            }
             _ => {}
         }
         match exponent {
@@ -108,12 +123,17 @@ fn search(dtype: SubbyteType, table: &[f64], value: f32) -> Option<u8> {
         .map(|(_, code)| code)
 }
 
-const FLOATS: [SubbyteType; 5] = [
+const FLOATS: [SubbyteType; 10] = [
     SubbyteType::F8E4M3FN,
     SubbyteType::F8E4M3FNUZ,
     SubbyteType::F8E5M2,
     SubbyteType::F8E5M2FNUZ,
     SubbyteType::F4E2M1,
+    SubbyteType::F8E3M4,
+    SubbyteType::F8E4M3,
+    SubbyteType::F8E4M3B11FNUZ,
+    SubbyteType::F6E2M3,
+    SubbyteType::F6E3M2,
 ];
 
 fn check(dtype: SubbyteType, table: &[f64], value: f32) {
@@ -125,7 +145,10 @@ fn check(dtype: SubbyteType, table: &[f64], value: f32) {
             assert_eq!(dtype.encode(value, Overflow::Escape), wanted);
         }
         None => {
-            let is_unsigned = matches!(dtype, SubbyteType::F8E4M3FNUZ | SubbyteType::F8E5M2FNUZ);
+            let is_unsigned = matches!(
+                dtype,
+                SubbyteType::F8E4M3FNUZ | SubbyteType::F8E4M3B11FNUZ | SubbyteType::F8E5M2FNUZ
+            );
             let number = dtype.decode(found);
             if value.is_infinite() && is_unsigned {
                 assert!(number.is_nan());
@@ -143,8 +166,12 @@ fn check(dtype: SubbyteType, table: &[f64], value: f32) {
             }
             let escaped = dtype.decode(dtype.encode(value, Overflow::Escape));
             match dtype {
-                SubbyteType::F8E5M2 => assert_eq!(escaped, f32::INFINITY.copysign(value)),
+                SubbyteType::F8E5M2 | SubbyteType::F8E3M4 | SubbyteType::F8E4M3 => {
+                    assert_eq!(escaped, f32::INFINITY.copysign(value));
+                }
                 SubbyteType::F4E2M1 => assert_eq!(escaped, 6_f32.copysign(value)),
+                SubbyteType::F6E2M3 => assert_eq!(escaped, 7.5_f32.copysign(value)),
+                SubbyteType::F6E3M2 => assert_eq!(escaped, 28_f32.copysign(value)),
                 _ => assert!(escaped.is_nan()),
             }
         }

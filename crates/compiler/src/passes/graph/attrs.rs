@@ -196,7 +196,7 @@ pub(crate) fn dtype(ty: &Type) -> Option<DType> {
 /// The type of strings in models.
 const STRING: &str = "!onnx.string";
 
-const FLOATS: [(FloatKind, DType); 10] = [
+const FLOATS: [(FloatKind, DType); 15] = [
     (FloatKind::F32, DType::F32),
     (FloatKind::F64, DType::F64),
     (FloatKind::F16, DType::F16),
@@ -207,6 +207,11 @@ const FLOATS: [(FloatKind, DType); 10] = [
     (FloatKind::F8E5M2FNUZ, DType::F8E5M2FNUZ),
     (FloatKind::F8E8M0FNU, DType::F8E8M0),
     (FloatKind::F4E2M1FN, DType::F4E2M1),
+    (FloatKind::F8E3M4, DType::F8E3M4),
+    (FloatKind::F8E4M3, DType::F8E4M3),
+    (FloatKind::F8E4M3B11FNUZ, DType::F8E4M3B11FNUZ),
+    (FloatKind::F6E2M3FN, DType::F6E2M3),
+    (FloatKind::F6E3M2FN, DType::F6E3M2),
 ];
 
 /// Returns the type of an element type in a model.

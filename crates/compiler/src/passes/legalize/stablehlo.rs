@@ -1,8 +1,9 @@
 //! StableHLO and CHLO as operations of graphs.
 //!
 //! The functions of a module become one graph: calls are inlined, and each operation is replaced by rows that mean it. Types
-//! are static in StableHLO but for dimensions, so what an operation becomes may depend on shapes. Three kinds of values need
-//! no kernels of their own: complex numbers are two tensors, tuples are what is in them, and tokens are nothing.
+//! are static in StableHLO but for dimensions, so what an operation becomes may depend on shapes. Four kinds of values need
+//! no kernels of their own: complex numbers are two tensors, quantised numbers the integers that stand for them, tuples are
+//! what is in them, and tokens are nothing.
 //!
 //! | File | Has |
 //! | --- | --- |
@@ -11,6 +12,7 @@
 //! | `elements`, `bits` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`: functions of CHLO |
 //! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
+//! | `quantized` | tensors of quantised numbers |
 //! | `reduce`, `windows` | reductions by any body, whole and in windows |
 //! | `gather`, `places`, `scatter` | gather and scatter in their general form |
 //! | `sizes` | extents that may be known only when a model runs |
@@ -33,6 +35,7 @@ mod linear;
 mod pads;
 mod places;
 mod products;
+mod quantized;
 mod random;
 mod reduce;
 mod scatter;
@@ -43,9 +46,11 @@ mod windows;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use tfrt_ir::{BlockId, Diagnostics, Location, Module, OpId, OpState, Type, ValueId};
 
+use self::quantized::{Quantization, States};
 use crate::codes;
 use crate::passes::scope;
 
@@ -62,6 +67,8 @@ enum Bound {
     Tensor(ValueId),
     /// A tensor of complex numbers: real and imaginary parts.
     Complex(ValueId, ValueId),
+    /// A tensor of quantised numbers: the integers that are stored.
+    Quantized(ValueId, Arc<Quantization>),
     /// A tuple.
     Tuple(Vec<Bound>),
     /// A token, which orders effects that no operation here has.
@@ -86,6 +93,7 @@ const OPERATIONS: &[&[(&str, LowerFn)]] = &[
     linear::OPERATIONS,
     pads::OPERATIONS,
     products::OPERATIONS,
+    quantized::OPERATIONS,
     random::OPERATIONS,
     reduce::OPERATIONS,
     scatter::OPERATIONS,
@@ -104,6 +112,7 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
         };
         if module.op(function).attribute("model.input_names").is_some() {
             models.push(block);
+            quantized::as_stored(module, function);
         } else if let Some(name) = module.symbol_name(function) {
             functions.insert(name.to_owned(), (function, block));
         }
@@ -133,6 +142,7 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             n_made: 0,
             n_read: Cell::new(0),
             depth: 0,
+            states: States::default(),
             at: None,
             module,
         };
@@ -222,6 +232,8 @@ struct Lowering<'m> {
     /// How many of the present operation's operands were looked at.
     n_read: Cell<usize>,
     depth: usize,
+    /// The type that quantised results of the present operation are made in.
+    states: States,
     /// The operation that is being replaced.
     at: Option<OpId>,
 }
@@ -255,6 +267,11 @@ impl Lowering<'_> {
         sized(self.module.value_type(argument))?;
         match self.element(argument) {
             Type::Complex(_) => Ok(self.parts(argument)),
+            element if let Some(own) = Quantization::of(&element)? => {
+                let ty = Type::tensor(self.dims(argument), own.storage().clone());
+                self.module.set_value_type(argument, ty);
+                Ok(Bound::Quantized(argument, Arc::new(own)))
+            }
             element if is_plain(&element) => Ok(Bound::Tensor(argument)),
             element => Err(format!(
                 "has an argument of {element}, which no model takes"
@@ -267,6 +284,7 @@ impl Lowering<'_> {
         match value {
             Bound::Tensor(value) => Ok(value),
             Bound::Complex(real, imaginary) => Ok(self.joined(real, imaginary)),
+            Bound::Quantized(stored, _) => Ok(stored),
             Bound::Tuple(_) => Err("returns a tuple: return its parts".to_owned()),
             Bound::Token => Err("returns a token, which nothing here makes".to_owned()),
         }
@@ -316,7 +334,10 @@ impl Lowering<'_> {
         let lower = self.known.get(name.as_str()).copied();
         let lower = lower.ok_or("is no operation that is run")?;
         let read_around = self.n_read.replace(0);
-        let made = lower(self, op)?;
+        let made = match self.is_quantized(op) {
+            true => self.on_quantized(op, lower)?,
+            false => lower(self, op)?,
+        };
         let (n_operands, n_read) = (self.module.op(op).operands().len(), self.n_read.get());
         if n_read < n_operands {
             return Err(format!("has {n_operands} operands, expected {n_read}"));
@@ -341,6 +362,7 @@ impl Lowering<'_> {
         let found = match value {
             Bound::Tensor(value) => *value,
             Bound::Complex(real, _) => *real,
+            Bound::Quantized(stored, _) => *stored,
             _ => return Ok(()),
         };
         let Some((shape, element)) = stated.as_shaped() else {
@@ -413,7 +435,7 @@ impl Lowering<'_> {
         let result = *results.get(index).ok_or("has too few results")?;
         let ty = self.module.value_type(result);
         match ty.as_shaped() {
-            Some((shape, element)) => Ok((shape, element.clone())),
+            Some((shape, element)) => Ok((shape, self.states.element(element)?)),
             None => Err(format!("has a result of {ty}, expected a tensor")),
         }
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::Rule;
 use crate::{
-    attributes::{Attribute, DenseArrayAttribute, DenseAttribute, DenseElements},
+    attributes::{Attribute, DenseArrayAttribute, DenseAttribute, DenseElements, FloatAttribute},
     codes,
     lexer::{Kind, Mark},
     parser::{ExpectedType, Parsed, ParsedOp, Parser},
-    types::Type,
+    types::{FloatKind, Type},
 };
 
 /// Makes `array<i64: ..>`.
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         if self.eat(Mark::Comma) {
             self.expect_word("tolerance")?;
             self.expect(Mark::Equal)?;
-            let tolerance = self.attribute()?;
+            let tolerance = self.bare_number()?;
             self.set(op, "tolerance", tolerance)?;
         }
         let types: Vec<Type> = op
@@ -213,6 +213,21 @@ impl<'a> Parser<'a> {
         };
         self.bump();
         Ok(value)
+    }
+
+    /// A float without its type, which is `f64`.
+    pub(super) fn bare_number(&mut self) -> Parsed<Attribute> {
+        let sign = if self.eat(Mark::Minus) { -1.0 } else { 1.0 };
+        let value: Option<f64> = match self.token.kind {
+            Kind::Float => self.token_text().parse().ok(),
+            _ => None,
+        };
+        let Some(value) = value else {
+            return self.expected(codes::EXPECTED_ATTRIBUTE, "a float");
+        };
+        self.bump();
+        let value = FloatAttribute::nearest(sign * value, FloatKind::F64);
+        Ok(Attribute::Float(value))
     }
 
     /// `(%x, k = 3)`.

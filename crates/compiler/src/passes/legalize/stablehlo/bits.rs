@@ -3,7 +3,9 @@
 use tfrt_ir::types::FloatKind;
 use tfrt_ir::{Attribute, OpId, Type, ValueId};
 
-use super::build::{unsigned, width};
+use super::build::{is_bool, unsigned, width};
+use super::reduce::Kind;
+use super::sizes::Size;
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -90,6 +92,11 @@ impl Lowering<'_> {
 
     /// Returns integers in the total order of floats: -NaN, numbers with -0 before 0, NaN.
     pub(super) fn ordered(&mut self, x: ValueId) -> ValueId {
+        let x = match width(&self.element(x)) {
+            // No integers have so many bits.
+            6 => self.cast(x, &Type::F32),
+            _ => x,
+        };
         let n_bits = width(&self.element(x));
         let bits = unsigned(n_bits);
         let value = self.bits(x, &bits);
@@ -105,14 +112,71 @@ fn bitcast(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let (dims, to) = l.stated(op, 0)?;
     let x = match l.bound(op, 0)? {
         Bound::Complex(real, imaginary) => l.joined(real, imaginary),
+        Bound::Quantized(stored, _) => stored,
         _ => l.operand(op, 0)?,
     };
+    let from = l.element(x);
+    if is_bool(&from) != is_bool(&to) {
+        let value = match is_bool(&from) {
+            true => l.of_bits(x, &to)?,
+            false => l.to_bits(x)?,
+        };
+        return Ok(vec![Bound::Tensor(value)]);
+    }
     let attributes = [("type", Attribute::Type(to.clone()))];
     let value = l.add("tf.Bitcast", &[x], &attributes, &dims, &to);
-    Ok(vec![match to {
-        Type::Complex(_) => l.parts(value),
+    Ok(vec![match (&to, l.quantization(op, 0)?) {
+        (Type::Complex(_), _) => l.parts(value),
+        (_, Some(quantization)) => Bound::Quantized(value, quantization),
         _ => Bound::Tensor(value),
     }])
+}
+
+impl Lowering<'_> {
+    /// Returns the bits of numbers as truth values along a last dimension of their own, the lowest first.
+    fn to_bits(&mut self, x: ValueId) -> Result<ValueId, String> {
+        let element = self.element(x);
+        let by = whole_bits(&element)?;
+        let bits = self.bits(x, &unsigned(width(&element)));
+        let bits = self.cast(bits, &by);
+        let mut sizes = self.sizes(bits);
+        sizes.push(Size::Known(1));
+        let bits = self.resized(bits, &sizes);
+        let places = self.count(i64::from(width(&element)), &by);
+        let moved = self.binary("shift_right", bits, places);
+        let last = self.with_number("bit_and", moved, 1.0);
+        let zero = self.number(&by, 0.0);
+        Ok(self.compare("ne", last, zero))
+    }
+
+    /// Returns the numbers whose bits truth values along the last dimension are, the lowest first.
+    fn of_bits(&mut self, x: ValueId, to: &Type) -> Result<ValueId, String> {
+        let by = whole_bits(to)?;
+        let (dims, n_bits) = (self.dims(x), i64::from(width(to)));
+        if dims.last().is_none_or(|last| *last >= 0 && *last != n_bits) {
+            return Err(format!(
+                "expected a last dimension of {n_bits}, as i1 are to be {to}, found extents {dims:?}"
+            ));
+        }
+        let places = self.count(n_bits, &by);
+        let bits = self.cast(x, &by);
+        let moved = self.binary("shift_left", bits, places);
+        let sum = self.reduced(Kind::Sum, moved, &[dims.len() - 1]);
+        let sum = sum.ok_or("has no sum")?;
+        let bits = self.cast(sum, &unsigned(width(to)));
+        Ok(self.bits(bits, to))
+    }
+}
+
+/// Returns the type of integers without sign that hold the bits of a number and can be shifted.
+fn whole_bits(element: &Type) -> Result<Type, String> {
+    match width(element) {
+        2 | 4 | 8 => Ok(Type::UI8),
+        n @ (16 | 32 | 64) => Ok(unsigned(n)),
+        _ => Err(format!(
+            "casts between the bits of {element} and truth values, expected 2 to 64 bits"
+        )),
+    }
 }
 
 fn leading_zeros(l: &mut Lowering<'_>, op: OpId) -> Lowered {
@@ -192,10 +256,16 @@ fn reduce_precision(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         value = l.select(too_small, signs, value);
     }
     let rounded = l.bits(value, &element);
-    if mantissa == 0 {
-        // A format without a mantissa has no bits that tell NaN from infinity.
-        return Ok(vec![Bound::Tensor(rounded)]);
-    }
     let is_none = l.pointwise("is_nan", &[x], &[], &Type::I1);
-    Ok(vec![Bound::Tensor(l.select(is_none, x, rounded))])
+    let otherwise = match mantissa {
+        // A format without a mantissa has no bits that tell NaN from infinity.
+        0 => {
+            let plain = l.bits(x, &bits);
+            let mask = word(l, !((1 << own_mantissa) - 1));
+            let infinite = l.binary("bit_and", plain, mask);
+            l.bits(infinite, &element)
+        }
+        _ => x,
+    };
+    Ok(vec![Bound::Tensor(l.select(is_none, otherwise, rounded))])
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
-use tfrt_ir::types::{FloatKind, IntegerType, Signedness};
+use tfrt_ir::attributes::{DenseAttribute, DenseElements, FloatAttribute};
+use tfrt_ir::types::{IntegerType, Signedness};
 use tfrt_ir::{Attribute, OpState, Type, ValueId};
 
 use super::{Bound, Lowering};
@@ -23,6 +23,11 @@ pub(super) fn is_bool(element: &Type) -> bool {
 
 pub(super) fn is_float(element: &Type) -> bool {
     matches!(element, Type::Float(_))
+}
+
+/// Returns whether the elements are floats of 8 bits or less, with which nothing is calculated but by way of `f32`.
+pub(super) fn is_small_float(element: &Type) -> bool {
+    is_float(element) && width(element) < 16
 }
 
 /// Returns the number of bits of an element.
@@ -50,10 +55,10 @@ pub(super) fn unsigned(width: u32) -> Type {
 )]
 pub(super) fn encoded(element: &Type, number: f64) -> Vec<u8> {
     match element {
-        Type::Float(FloatKind::F64) => number.to_le_bytes().to_vec(),
-        Type::Float(FloatKind::F32) => (number as f32).to_le_bytes().to_vec(),
-        Type::Float(FloatKind::BF16) => half(number, 8, 7).to_le_bytes().to_vec(),
-        Type::Float(FloatKind::F16) => half(number, 5, 10).to_le_bytes().to_vec(),
+        Type::Float(kind) => {
+            let size = kind.width().div_ceil(8) as usize;
+            FloatAttribute::nearest(number, *kind).bits.to_le_bytes()[..size].to_vec()
+        }
         other => {
             let size = width(other).div_ceil(8) as usize;
             let bits = match is_unsigned(other) {
@@ -63,34 +68,6 @@ pub(super) fn encoded(element: &Type, number: f64) -> Vec<u8> {
             bits.to_le_bytes()[..size].to_vec()
         }
     }
-}
-
-/// Rounds a number to a format of 16 bits, to the nearest with the even last digit.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "each part is one of the format's"
-)]
-fn half(number: f64, exponent_bits: i32, mantissa_bits: i32) -> u16 {
-    let sign = u16::from(number.is_sign_negative()) << 15;
-    let most = (1 << exponent_bits) - 1;
-    if number.is_nan() {
-        return sign | (most << mantissa_bits) as u16 | 1 << (mantissa_bits - 1);
-    }
-    let size = number.abs();
-    let bias = (1 << (exponent_bits - 1)) - 1;
-    if size == 0.0 {
-        return sign;
-    }
-    if size.is_infinite() {
-        return sign | (most << mantissa_bits) as u16;
-    }
-    let exponent = (size.log2().floor() as i32).clamp(1 - bias, bias + 1);
-    let unit = f64::powi(2.0, exponent - mantissa_bits);
-    let steps = (size / unit).round_ties_even();
-    let base = i64::from(exponent + bias - 1) << mantissa_bits;
-    let bits = (base + steps as i64).min(i64::from(most) << mantissa_bits);
-    sign | bits as u16
 }
 
 /// Returns the extents of tensors that are broadcast, from the last dimension.
@@ -211,7 +188,8 @@ impl Lowering<'_> {
         self.broadcast_to(value, &dims)
     }
 
-    /// Calculates with integers of 2 or 4 bits as with larger ones, and takes their lowest bits.
+    /// Calculates with integers of 2 or 4 bits as with larger ones, and takes their lowest bits; with floats of 8 bits or
+    /// less as with `f32`, whose digits are more than twice as many: rounding the result gives that of rounding once.
     fn of_small(
         &mut self,
         row: &str,
@@ -219,14 +197,14 @@ impl Lowering<'_> {
         attributes: &[(&str, Attribute)],
         element: &Type,
     ) -> Option<ValueId> {
-        let is_small =
-            |element: &Type| element.as_integer().is_some() && matches!(width(element), 2 | 4);
-        let wide = |element: &Type| {
-            if is_unsigned(element) {
-                Type::UI8
-            } else {
-                Type::I8
-            }
+        let is_small = |element: &Type| {
+            let is_integer = element.as_integer().is_some();
+            is_small_float(element) || (is_integer && matches!(width(element), 2 | 4))
+        };
+        let wide = |element: &Type| match element {
+            Type::Float(_) => Type::F32,
+            element if is_unsigned(element) => Type::UI8,
+            _ => Type::I8,
         };
         let takes_all = matches!(row, "select" | "identity" | "cast");
         if takes_all || !operands.iter().any(|value| is_small(&self.element(*value))) {
@@ -244,6 +222,9 @@ impl Lowering<'_> {
         }
         let by = wide(element);
         let value = self.pointwise(row, &operands, attributes, &by);
+        if is_float(element) {
+            return Some(self.cast(value, element));
+        }
         let n_bits = f64::from(width(element));
         let value = if is_unsigned(element) {
             self.with_number("bit_and", value, f64::powf(2.0, n_bits) - 1.0)
@@ -301,8 +282,13 @@ impl Lowering<'_> {
             return x;
         }
         let known = self.integers.get(&x).cloned();
-        let to = [("to", Attribute::Type(element.clone()))];
-        let value = self.pointwise("cast", &[x], &to, element);
+        let mut attributes = vec![("to", Attribute::Type(element.clone()))];
+        if is_small_float(element) {
+            // What is too large is infinite, or no number; powers of two are rounded as other floats are.
+            attributes.push(("saturate", int(0)));
+            attributes.push(("round_mode", Attribute::string("nearest")));
+        }
+        let value = self.pointwise("cast", &[x], &attributes, element);
         if let Some(known) = known {
             self.integers.insert(value, known);
         }
@@ -458,7 +444,7 @@ pub(super) fn decoded(element: &Type, bytes: &[u8]) -> Option<f64> {
             let size = bytes.len().min(8);
             bits[..size].copy_from_slice(&bytes[..size]);
             let bits = u64::from_le_bytes(bits);
-            Some(tfrt_ir::attributes::FloatAttribute { bits, kind: *kind }.value())
+            Some(FloatAttribute { bits, kind: *kind }.value())
         }
         #[expect(clippy::cast_precision_loss, reason = "small numbers are looked for")]
         Type::Integer(_) => integer(element, bytes).map(|value| value as f64),

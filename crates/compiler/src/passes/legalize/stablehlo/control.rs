@@ -49,7 +49,7 @@ fn tuple_element(l: &mut Lowering<'_>, op: OpId) -> Lowered {
 /// Appends the tensors of a value to a list.
 fn flatten(value: &Bound, all: &mut Vec<ValueId>) {
     match value {
-        Bound::Tensor(value) => all.push(*value),
+        Bound::Tensor(value) | Bound::Quantized(value, _) => all.push(*value),
         Bound::Complex(real, imaginary) => all.extend([*real, *imaginary]),
         Bound::Tuple(parts) => parts.iter().for_each(|part| flatten(part, all)),
         Bound::Token => {}
@@ -60,6 +60,7 @@ fn flatten(value: &Bound, all: &mut Vec<ValueId>) {
 fn unflatten(like: &Bound, from: &mut impl Iterator<Item = ValueId>) -> Option<Bound> {
     Some(match like {
         Bound::Tensor(_) => Bound::Tensor(from.next()?),
+        Bound::Quantized(_, own) => Bound::Quantized(from.next()?, own.clone()),
         Bound::Complex(..) => Bound::Complex(from.next()?, from.next()?),
         Bound::Tuple(parts) => {
             let parts = parts.iter().map(|part| unflatten(part, from));

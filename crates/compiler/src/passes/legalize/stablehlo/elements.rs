@@ -332,6 +332,15 @@ fn constant(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         }
         None => return Err("requires attribute 'value'".to_owned()),
     };
+    if let Some(quantization) = l.quantization(op, 0)? {
+        // It states the integers.
+        let (_, storage) = l.stated(op, 0)?;
+        if *value.element_type() != storage {
+            let found = value.element_type();
+            return Err(format!("states numbers of {found}, expected {storage}"));
+        }
+        return Ok(vec![Bound::Quantized(l.constant(&value), quantization)]);
+    }
     let Type::Complex(part) = value.element_type() else {
         return Ok(vec![Bound::Tensor(l.constant(&value))]);
     };

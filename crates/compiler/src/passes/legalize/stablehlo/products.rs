@@ -3,7 +3,7 @@
 use tfrt_ir::{OpId, Type, ValueId};
 
 use super::attributes::check_axes;
-use super::build::{is_bool, is_float, is_unsigned, width};
+use super::build::{is_bool, is_small_float, is_unsigned, width};
 use super::sizes::{Size, dims_of};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
@@ -87,7 +87,7 @@ fn product_of(l: &mut Lowering<'_>, op: OpId, x: Bound, y: Bound, axes: &Axes) -
 fn sum_type(element: &Type) -> Type {
     match element {
         element if is_bool(element) => Type::I32,
-        element if is_float(element) && width(element) < 16 => Type::F32,
+        element if is_small_float(element) => Type::F32,
         Type::Float(_) => element.clone(),
         element if width(element) > 32 => element.clone(),
         element if is_unsigned(element) => Type::UI32,

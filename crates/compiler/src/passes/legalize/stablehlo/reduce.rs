@@ -7,7 +7,7 @@
 use tfrt_ir::{BlockId, OpId, Type, ValueId};
 
 use super::attributes::check_axes;
-use super::build::{int, is_bool, is_float, list, width};
+use super::build::{int, is_bool, is_float, is_small_float, list, width};
 use super::control::{flattened, unflattened};
 use super::sizes::{Size, TO_END};
 use super::{Bound, LowerFn, Lowered, Lowering};
@@ -295,8 +295,9 @@ impl Lowering<'_> {
             return Some(self.cast(value, &Type::I1));
         }
         let name = kind.reduction()?;
-        // Sums of small types are those of large ones, cut off.
+        // Sums of small integers are those of large ones, cut off; those of small floats are rounded once.
         let by = match &element {
+            small if is_small_float(small) => Type::F32,
             Type::Float(_) => element.clone(),
             integer if width(integer) >= 32 => integer.clone(),
             integer if super::build::is_unsigned(integer) => Type::UI32,

@@ -4,7 +4,7 @@
 
 use tfrt_ir::{Attribute, BlockId, OpId, Type, ValueId};
 
-use super::build::{is_bool, is_float, is_unsigned, width};
+use super::build::{is_bool, is_float, is_small_float, is_unsigned, width};
 use super::control::{flattened, unflattened};
 use super::gather::Rows;
 use super::reduce::Kind;
@@ -115,6 +115,7 @@ impl Lowering<'_> {
         let by = match &element {
             _ if kind == Kind::Second => element.clone(),
             element if is_bool(element) => Type::I32,
+            element if is_small_float(element) => Type::F32,
             element if is_float(element) || width(element) >= 32 => element.clone(),
             element if is_unsigned(element) => Type::UI32,
             _ => Type::I32,
