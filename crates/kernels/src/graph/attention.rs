@@ -1,8 +1,10 @@
 //! Multi-head attention between products, without transpositions.
 
-use tfrt_host::ExecutionContext;
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_tensor::math::attention::{Attention, TensorMask, attention_merged_heads_into};
+use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::math::attention::{
+    Attention, Replacement, TensorMask, attention_merged_heads_into,
+};
 
 use super::{TensorResult, dense, made, memory};
 
@@ -13,6 +15,9 @@ use super::{TensorResult, dense, made, memory};
 ///
 /// `q: [batch, queries, heads * depth]`, `k: [batch, keys, heads * depth]`, `v: [batch, keys, heads * width]`;
 /// `mask` broadcasts to `[batch, heads, queries, keys]`; `y: [batch, queries, heads * width]`.
+///
+/// Behind a mask of truth values stands a number, a tensor of one element: it takes the place of scores where the mask is
+/// false. If one more operand, a zero, follows, the weights of these keys are replaced by zero, too.
 pub(super) fn attend(
     operands: Operands<'_>,
     heads: Attr<i64>,
@@ -26,7 +31,22 @@ pub(super) fn attend(
     ];
     let mask = match operands.len() {
         3 => TensorMask::None,
-        _ => TensorMask::Additive(dense(&operands, 3)?.clone()),
+        4 => TensorMask::Additive(dense(&operands, 3)?.clone()),
+        n => {
+            let score = dense(&operands, 4)?
+                .read()?
+                .elements::<f32>()?
+                .first()
+                .copied();
+            let score = score.ok_or_else(|| {
+                Error::invalid_argument("expected a number for masked scores, found no element")
+            })?;
+            let by = Replacement {
+                score: f64::from(score),
+                weighs_nothing: n > 5,
+            };
+            TensorMask::Replaced(dense(&operands, 3)?.clone(), by)
+        }
     };
     let heads = usize::try_from(*heads).unwrap_or(0);
     let options = Attention {

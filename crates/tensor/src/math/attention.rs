@@ -62,6 +62,18 @@ pub enum Mask<'a, T> {
     Additive(TensorView<'a, T>),
     /// Only keys for which there is true are looked at.
     Boolean(TensorView<'a, Bool>),
+    /// Where there is false, a number takes the place of the score.
+    Replaced(TensorView<'a, Bool>, Replacement),
+}
+
+/// The number that takes the place of scores that a mask leaves out, as programs write masks that know no masked attention:
+/// unlike keys that are not looked at, these count. If there are no others, all have the same weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Replacement {
+    /// The number, rounded to the type of scores.
+    pub score: f64,
+    /// Whether the weights of these keys are zero, though they count in the sum that weights are divided by.
+    pub weighs_nothing: bool,
 }
 
 /// A [`Mask`] of dense tensors.
@@ -74,6 +86,8 @@ pub enum TensorMask {
     Additive(DenseHostTensor),
     /// Only keys for which there is true are looked at.
     Boolean(DenseHostTensor),
+    /// Where there is false, a number takes the place of the score.
+    Replaced(DenseHostTensor, Replacement),
 }
 
 /// Calculates attention.
@@ -232,6 +246,7 @@ impl TensorMask {
             TensorMask::None => body(&Mask::None),
             TensorMask::Additive(tensor) => body(&Mask::Additive(tensor.read()?.view()?)),
             TensorMask::Boolean(tensor) => body(&Mask::Boolean(tensor.read()?.view()?)),
+            TensorMask::Replaced(tensor, by) => body(&Mask::Replaced(tensor.read()?.view()?, *by)),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
@@ -151,6 +152,8 @@ struct Measurement {
     batch: u64,
     warm_up: Duration,
     time: Duration,
+    /// The processor time of all threads of the process meanwhile.
+    processor: Duration,
     /// The bytes that all calls together have printed.
     printed_bytes: u64,
 }
@@ -259,6 +262,7 @@ impl Bench {
         }
         let (before_bytes, begin) = (self.printed.n_bytes(), Instant::now());
         let (mut samples_ns, mut n_calls) = (Vec::new(), 0);
+        let used = processor_time();
         loop {
             let mut n_left = batch;
             if let Some(n_wanted) = options.runs {
@@ -281,6 +285,7 @@ impl Bench {
             batch,
             warm_up,
             time: begin.elapsed(),
+            processor: processor_time().saturating_sub(used),
             printed_bytes: self.printed.n_bytes() - before_bytes,
         })
     }
@@ -360,6 +365,12 @@ impl Bench {
             self.runtime.quiesce().expect("this thread is no worker");
         }
     }
+}
+
+/// Returns the processor time that the process has used.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Returns whether a limit stops whole calls for this reason.

@@ -60,6 +60,7 @@ fn calls_and_kernels_are_counted() {
         let times = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(time);
         assert!(times.is_sorted() && times[0] > 0.0, "{times:?}");
         assert!((times[0]..=times[4]).contains(&time("mean_ns")));
+        assert!(time("processor_ns_per_call") > 0.0);
     }
     let twice = document("twice", &["--function=twice", "--arg=3"]);
     assert_eq!(twice["kernels_per_call"], 1);

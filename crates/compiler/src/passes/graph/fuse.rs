@@ -17,6 +17,7 @@ mod folded_norm;
 mod gelu;
 mod layer_norm;
 mod product;
+mod row_mean;
 mod softmax;
 
 use tfrt_ir::{BlockId, Diagnostics, Module, OpId, OpState};
@@ -49,6 +50,8 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
         folded_norm::recognise(module, block);
+        // Scores have other users until nothing is left of a softmax of many operations.
+        super::rewrite::remove_unused(module, rows, block);
         attention::recognise(module, block);
         cached_attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);

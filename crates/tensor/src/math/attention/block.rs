@@ -12,7 +12,7 @@ use crate::math::number::{Number, Real};
 use crate::math::packed_gemm::{InstructionSet, Processor};
 use crate::math::reduce::{Maximum, Sum, block};
 use crate::math::{parallel, vectorized};
-use crate::{Dims, Element, GrowableTensor, TensorView, from_bytes, to_bytes};
+use crate::{Bool, Dims, Element, GrowableTensor, TensorView, from_bytes, to_bytes};
 
 /// The most queries of a block.
 const N_QUERIES: usize = 64;
@@ -162,6 +162,7 @@ impl AttentionPlan {
             Mask::None => Mask::None,
             Mask::Additive(view) => Mask::Additive(view.broadcast(&self.scores)?),
             Mask::Boolean(view) => Mask::Boolean(view.broadcast(&self.scores)?),
+            Mask::Replaced(view, by) => Mask::Replaced(view.broadcast(&self.scores)?, *by),
         })
     }
 
@@ -308,9 +309,15 @@ impl AttentionPlan {
                 let scores = &mut block.scores[..n_keys];
                 let own = &block.queries[row * self.depth..][..self.depth];
                 rows::score(block.processor, own, keys, scale, scores);
-                mask_row(mask, [batch, head % self.heads, query, key], scores);
+                let place = [batch, head % self.heads, query, key];
+                mask_row(mask, place, scores);
                 let sums = &mut block.sums[row * self.width..][..self.width];
                 weigh(scores, &mut block.states[row], sums);
+                if let Mask::Replaced(seen, by) = mask
+                    && by.weighs_nothing
+                {
+                    replace_unseen(seen, place, zero, scores);
+                }
                 rows::add(block.processor, scores, values, sums);
             }
         }
@@ -405,26 +412,7 @@ fn pack<T: Number>(
 }
 
 /// Applies a mask to the scores of a query and a range of keys.
-fn mask_row<T: AttentionElement>(
-    mask: &Mask<'_, T>,
-    [batch, head, query, key]: [usize; 4],
-    scores: &mut [T::Wide],
-) {
-    fn row<'a, U: Element>(
-        view: &TensorView<'a, U>,
-        place: [usize; 4],
-        n: usize,
-    ) -> impl Iterator<Item = U> + 'a {
-        let strides = view.strides();
-        let start: usize = place
-            .iter()
-            .zip(strides)
-            .map(|(c, stride)| c * stride)
-            .sum();
-        let (stride, elements) = (strides[3], view.elements());
-        (0..n).map(move |index| elements[start + index * stride])
-    }
-    let place = [batch, head, query, key];
+fn mask_row<T: AttentionElement>(mask: &Mask<'_, T>, place: [usize; 4], scores: &mut [T::Wide]) {
     match mask {
         Mask::None => {}
         Mask::Additive(view) => {
@@ -433,15 +421,42 @@ fn mask_row<T: AttentionElement>(
                 *score = score.plus(added.widened());
             }
         }
-        Mask::Boolean(view) => {
-            let seen = row(view, place, scores.len());
-            for (score, is_seen) in scores.iter_mut().zip(seen) {
-                if !bool::from(is_seen) {
-                    *score = T::Wide::LOWEST;
-                }
-            }
+        Mask::Boolean(view) => replace_unseen(view, place, T::Wide::LOWEST, scores),
+        Mask::Replaced(view, by) => {
+            replace_unseen(view, place, T::Wide::from_f64(by.score), scores);
         }
     }
+}
+
+/// Puts a number where a mask has false.
+fn replace_unseen<W: Element>(
+    seen: &TensorView<'_, Bool>,
+    place: [usize; 4],
+    number: W,
+    scores: &mut [W],
+) {
+    let seen = row(seen, place, scores.len());
+    for (score, is_seen) in scores.iter_mut().zip(seen) {
+        if !bool::from(is_seen) {
+            *score = number;
+        }
+    }
+}
+
+/// Returns `n` elements of a mask, for a query and the keys from one on.
+fn row<'a, U: Element>(
+    view: &TensorView<'a, U>,
+    place: [usize; 4],
+    n: usize,
+) -> impl Iterator<Item = U> + 'a {
+    let strides = view.strides();
+    let start: usize = place
+        .iter()
+        .zip(strides)
+        .map(|(c, stride)| c * stride)
+        .sum();
+    let (stride, elements) = (strides[3], view.elements());
+    (0..n).map(move |index| elements[start + index * stride])
 }
 
 /// Turns scores of a query into weights by the largest score so far; scales the sums down if that grows.

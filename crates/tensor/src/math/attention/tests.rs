@@ -7,8 +7,42 @@ use crate::{BF16, F16};
 #[derive(Clone, Debug)]
 struct Case {
     layouts: [Layout; 3],
-    mask: Option<(Layout, bool)>,
+    mask: Option<(Layout, Kind)>,
     options: Attention,
+}
+
+/// The kinds of masks.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Additive,
+    Boolean,
+    Replaced(Replacement),
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    let replaced = (prop_oneof![Just(0.5), Just(-3.0e4)], any::<bool>());
+    let replaced = replaced.prop_map(|(score, weighs_nothing)| {
+        Kind::Replaced(Replacement {
+            score,
+            weighs_nothing,
+        })
+    });
+    prop_oneof![Just(Kind::Additive), Just(Kind::Boolean), replaced]
+}
+
+impl Kind {
+    fn mask<'a, T: AttentionElement>(
+        self,
+        layout: &Layout,
+        added: &'a [T],
+        seen: &'a [Bool],
+    ) -> Mask<'a, T> {
+        match self {
+            Kind::Additive => Mask::Additive(layout.view(added)),
+            Kind::Boolean => Mask::Boolean(layout.view(seen)),
+            Kind::Replaced(by) => Mask::Replaced(layout.view(seen), by),
+        }
+    }
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -22,18 +56,14 @@ fn cases() -> impl Strategy<Value = Case> {
     extents.prop_flat_map(
         |(batch, (key_heads, n_sharing), n_queries, n_keys, (depth, width))| {
             let heads = key_heads * n_sharing;
-            let mask = (
-                prop::collection::vec(any::<bool>(), 4),
-                0..5_usize,
-                any::<bool>(),
-            )
-                .prop_flat_map(move |(ones, missing, is_seen)| {
+            let mask = (prop::collection::vec(any::<bool>(), 4), 0..5_usize, kinds())
+                .prop_flat_map(move |(ones, missing, kind)| {
                     let all = [batch, heads, n_queries, n_keys];
                     let own = all
                         .iter()
                         .zip(ones)
                         .map(|(extent, one)| if one { 1 } else { *extent });
-                    (layout_of(own.skip(missing).collect()), Just(is_seen))
+                    (layout_of(own.skip(missing).collect()), Just(kind))
                 });
             let causal = prop::option::of(0..5_usize);
             let lens = prop::option::of(prop::collection::vec(0..7_usize, batch));
@@ -78,39 +108,32 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
         .flat_map(|(b, h)| (0..shape[2]).map(move |i| (b, h, i)))
     {
         let own = h * k.extents()[1] / shape[1];
+        let all = [shape[0], shape[1], shape[2], n_keys];
+        let is_seen = |j: usize| match mask {
+            Mask::Boolean(view) | Mask::Replaced(view, _) => {
+                let view = view.broadcast(&all).unwrap();
+                bool::from(view.get(&[b, h, i, j]).unwrap())
+            }
+            _ => true,
+        };
         let scores: Vec<f64> = (0..n_keys)
             .map(|j| {
                 let product: f64 = (0..depth)
                     .map(|d| q.get(&[b, h, i, d]).unwrap() * k.get(&[b, own, j, d]).unwrap())
                     .sum();
-                let added = match mask {
-                    Mask::None => 0.0,
-                    Mask::Additive(view) => view
-                        .broadcast(&[shape[0], shape[1], shape[2], n_keys])
-                        .unwrap()
-                        .get(&[b, h, i, j])
-                        .unwrap(),
-                    Mask::Boolean(view) => {
-                        let is_seen = view
-                            .broadcast(&[shape[0], shape[1], shape[2], n_keys])
-                            .unwrap()
-                            .get(&[b, h, i, j])
-                            .unwrap();
-                        if bool::from(is_seen) {
-                            0.0
-                        } else {
-                            f64::NEG_INFINITY
-                        }
+                let score = match mask {
+                    Mask::Additive(view) => {
+                        let view = view.broadcast(&all).unwrap();
+                        product * scale + view.get(&[b, h, i, j]).unwrap()
                     }
+                    Mask::Boolean(_) if !is_seen(j) => f64::NEG_INFINITY,
+                    Mask::Replaced(_, by) if !is_seen(j) => by.score,
+                    _ => product * scale,
                 };
                 let is_ahead = case.options.causal.is_some_and(|before| j > before + i);
                 let lens = case.options.lens.as_ref();
                 let is_ahead = is_ahead || lens.is_some_and(|lens| j >= lens[b]);
-                if is_ahead {
-                    f64::NEG_INFINITY
-                } else {
-                    product * scale + added
-                }
+                if is_ahead { f64::NEG_INFINITY } else { score }
             })
             .collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -129,6 +152,10 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
             let total: f64 = weights
                 .iter()
                 .enumerate()
+                .filter(|(j, _)| match mask {
+                    Mask::Replaced(_, by) => is_seen(*j) || !by.weighs_nothing,
+                    _ => true,
+                })
                 .map(|(j, weight)| weight * v.get(&[b, own, j, w]).unwrap())
                 .sum();
             if sum == 0.0 { 0.0 } else { total / sum }
@@ -146,8 +173,7 @@ fn fused<T: AttentionElement>(case: &Case, lists: &[Vec<f64>; 4], seen: &[Bool])
     let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
     let mask = match &case.mask {
         None => Mask::None,
-        Some((layout, true)) => Mask::Boolean(layout.view(seen)),
-        Some((layout, false)) => Mask::Additive(layout.view(&lists[3])),
+        Some((layout, kind)) => kind.mask(layout, &lists[3], seen),
     };
     let shape = [
         q.extents()[0],
@@ -188,8 +214,7 @@ proptest! {
         let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
         let mask = match &case.mask {
             None => Mask::None,
-            Some((layout, true)) => Mask::Boolean(layout.view(&seen)),
-            Some((layout, false)) => Mask::Additive(layout.view(&lists[3])),
+            Some((layout, kind)) => kind.mask(layout, &lists[3], &seen),
         };
         let wanted = composed(&case, [&q, &k, &v], &mask);
         let found = [

@@ -35,6 +35,8 @@ pub struct Report {
     /// The number of groups of consecutive samples that the interval was computed from.
     confidence_groups: usize,
     calls_per_second: f64,
+    /// The processor time of all threads, divided by the calls.
+    processor_ns_per_call: f64,
     kernels_per_call: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_ns_per_kernel: Option<f64>,
@@ -67,6 +69,8 @@ impl Report {
             confidence_95_ns: statistics.confidence,
             confidence_groups: statistics.n_groups,
             calls_per_second: 1e9 / mean_ns.max(f64::MIN_POSITIVE),
+            processor_ns_per_call: measured.processor.as_nanos() as f64
+                / measured.n_calls.max(1) as f64,
             kernels_per_call: n_kernels,
             mean_ns_per_kernel: (n_kernels > 0).then(|| mean_ns / n_kernels as f64),
             discarded_output_bytes: measured.printed_bytes,
@@ -126,6 +130,11 @@ impl Report {
             Some(ns) => writeln!(text, ", {} a kernel", time(ns))?,
             None => writeln!(text)?,
         }
+        writeln!(
+            text,
+            "  {} of processor time a call, of all threads",
+            time(self.processor_ns_per_call)
+        )?;
         if self.calls_per_sample > 1 {
             let n = self.calls_per_sample;
             writeln!(

@@ -141,7 +141,7 @@ fn unmasked(module: &Module, value: ValueId) -> Option<Scores> {
 }
 
 /// Returns whether a value has no extent that is known to make scores more than they are.
-fn is_no_larger(module: &Module, value: ValueId, scores: ValueId) -> bool {
+pub(super) fn is_no_larger(module: &Module, value: ValueId, scores: ValueId) -> bool {
     let shapes = [value, scores].map(|value| node::shape(module, value));
     let [Some(own), Some(most)] = shapes else {
         return false;

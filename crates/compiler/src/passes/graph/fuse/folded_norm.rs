@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `x i + (shift - mean i)`, `i = scale / √(variance + ε)` | `graph.norm` of kind `layer` |
 //! | `(x - mean) i + shift` | the same |
+//! | the same, the variance `max(0, mean(x²) - mean(x)²)` | the same, of the exact variance |
 //! | `x i`, `i = scale / √(mean(x²) + ε)` | `graph.norm` of kind `rms` |
 //!
 //! TensorFlow and JAX write them so: with `rsqrt`, and with scales and shifts of as many dimensions as `x`. Both may be left
@@ -14,7 +15,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::node;
 use super::super::rewrite::Rewrite;
-use super::layer_norm::reduced_mean;
+use super::row_mean;
 
 /// Replaces the operations of a normalisation by one.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
@@ -166,7 +167,7 @@ impl<'m> Form<'m> {
             return None;
         }
         [(a, b), (b, a)].into_iter().find_map(|(x, root)| {
-            let (squares, epsilon) = self.root(root)?;
+            let (variance, epsilon) = self.root(root)?;
             let centred = module
                 .defining_op(x)
                 .filter(|op| node::name(module, *op) == "sub")
@@ -174,13 +175,17 @@ impl<'m> Form<'m> {
                     let &[x, mean] = module.op(op).operands() else {
                         return None;
                     };
-                    let fits = reduced_mean(module, mean, self.rank) == Some(x)
-                        && self.is_variance(squares, x, mean);
+                    let fits = self.mean(mean) == Some(x) && self.is_variance(variance, x, mean);
                     fits.then_some(x)
                 });
             let (kind, x) = match centred {
                 Some(x) => ("layer", x),
-                None if self.is_square(squares, x) => ("rms", x),
+                None if self
+                    .mean(variance)
+                    .is_some_and(|squares| self.is_square(squares, x)) =>
+                {
+                    ("rms", x)
+                }
                 None => return None,
             };
             self.fits(x).then_some(Norm {
@@ -201,8 +206,7 @@ impl<'m> Form<'m> {
             .into_iter()
             .flatten()
             .find_map(|(x, factor)| {
-                let fits = factor == summand.factor
-                    && reduced_mean(module, summand.mean, self.rank) == Some(x);
+                let fits = factor == summand.factor && self.mean(summand.mean) == Some(x);
                 fits.then_some(x)
             })?;
         // The factor is taken by both, and by nobody else.
@@ -220,8 +224,8 @@ impl<'m> Form<'m> {
                 .find(|(_, scale)| self.is_column(*scale))
                 .map(|(root, scale)| (root, Some(scale)))?,
         };
-        let (squares, epsilon) = self.root(root)?;
-        let fits = self.fits(x) && self.is_variance(squares, x, summand.mean);
+        let (variance, epsilon) = self.root(root)?;
+        let fits = self.fits(x) && self.is_variance(variance, x, summand.mean);
         fits.then_some(Norm {
             kind: "layer",
             x,
@@ -238,7 +242,12 @@ impl<'m> Form<'m> {
                 .is_some_and(|shape| shape.len() == self.rank && shape.last() == Some(&self.width))
     }
 
-    /// Matches `1 / √(mean + ε)`; returns what the mean is taken of, and ε.
+    /// Matches a mean over the last dimension, which is kept; returns the operand.
+    fn mean(&self, value: ValueId) -> Option<ValueId> {
+        row_mean::of_rows(self.module, value, self.rank, self.width)
+    }
+
+    /// Matches `1 / √(variance + ε)`; returns the variance and ε.
     fn root(&self, value: ValueId) -> Option<(ValueId, f64)> {
         let module = self.module;
         let root = module.defining_op(value)?;
@@ -249,30 +258,29 @@ impl<'m> Form<'m> {
         node::pairs(module, sum)
             .into_iter()
             .flatten()
-            .find_map(|(mean, epsilon)| {
+            .find_map(|(variance, epsilon)| {
                 let epsilon = node::number(module, epsilon, self.rank)?;
-                let squares = reduced_mean(module, mean, self.rank)?;
-                (epsilon >= 0.0).then_some((squares, epsilon))
+                (epsilon >= 0.0).then_some((variance, epsilon))
             })
     }
 
     /// Returns whether a value is the square of another one.
     fn is_square(&self, value: ValueId, of: ValueId) -> bool {
-        let module = self.module;
-        module.defining_op(value).is_some_and(|op| {
-            match (node::name(module, op), module.op(op).operands()) {
-                ("square", [x]) => *x == of,
-                ("mul", [a, b]) => [*a, *b] == [of; 2],
-                ("pow", [x, exponent]) => {
-                    *x == of && node::number(module, *exponent, self.rank) == Some(2.0)
-                }
-                _ => false,
-            }
-        })
+        row_mean::squared(self.module, value, self.rank) == Some(of)
+    }
+
+    /// Returns whether a value is the mean of squares of the difference of a value and its mean, or that of squares without
+    /// the square of the mean.
+    fn is_variance(&self, variance: ValueId, x: ValueId, mean: ValueId) -> bool {
+        if row_mean::fast_variance(self.module, variance, self.rank, self.width) == Some(x) {
+            return true;
+        }
+        let squares = self.mean(variance);
+        squares.is_some_and(|squares| self.is_deviation(squares, x, mean))
     }
 
     /// Returns whether a value is the square of the difference of a value and its mean.
-    fn is_variance(&self, squares: ValueId, x: ValueId, mean: ValueId) -> bool {
+    fn is_deviation(&self, squares: ValueId, x: ValueId, mean: ValueId) -> bool {
         let module = self.module;
         let Some(op) = module.defining_op(squares) else {
             return false;
@@ -327,7 +335,7 @@ impl Summand {
         node::pairs(form.module, op)
             .into_iter()
             .flatten()
-            .find(|(mean, _)| reduced_mean(form.module, *mean, form.rank).is_some())
+            .find(|(mean, _)| form.mean(*mean).is_some())
             .map(|(mean, factor)| Summand {
                 mean,
                 factor,

@@ -155,7 +155,7 @@ fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
 }
 
 /// Matches a mean over the last dimension, which is kept; returns the operand.
-pub(super) fn reduced_mean(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
+fn reduced_mean(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
     let op = module.defining_op(value)?;
     if node::name(module, op) != "reduce" {
         return None;

@@ -6,7 +6,7 @@ use crate::passes::testing::run;
 fn left(lines: &[&str]) -> String {
     let ty = |name: &str| match name {
         "x" => "tensor<2x3x4xf32>",
-        "epsilon" => "tensor<f32>",
+        "epsilon" | "zero" => "tensor<f32>",
         "scale" => "tensor<1x1x4xf32>",
         "shift" => "tensor<4xf32>",
         "other" => "tensor<1x3x1xf32>",
@@ -18,6 +18,7 @@ fn left(lines: &[&str]) -> String {
         ("scale", "[[[1.0, 2.0, 3.0, 4.0]]]"),
         ("shift", "[4.0, 3.0, 2.0, 1.0]"),
         ("other", "[[[1.0], [2.0], [3.0]]]"),
+        ("zero", "0.0"),
         ("last", "-1"),
     ];
     let mut text = "func.func @main(%x: tensor<2x3x4xf32>) -> tensor<*xf32> attributes {model.input_names = [\"x\"], \
@@ -144,4 +145,35 @@ fn norms_without_a_mean_are_one_operation() {
         "y mul normal scale",
     ];
     assert_eq!(left(&rms), "rms norm");
+}
+
+#[test]
+fn variances_without_the_square_of_the_mean_are_those_of_layer_norms() {
+    let moments = |less: &'static str, of: &'static str| {
+        [
+            "squares square x",
+            "mean reduce x last",
+            of,
+            "meansquare square mean",
+            less,
+            "variance max zero difference",
+            "moved add variance epsilon",
+            "root rsqrt moved",
+            "factor mul root scale",
+            "centred sub x mean",
+            "scaled mul centred factor",
+            "y add scaled shift",
+        ]
+    };
+    let (less, of) = (
+        "difference sub meanofsquares meansquare",
+        "meanofsquares reduce squares last",
+    );
+    assert_eq!(left(&moments(less, of)), "layer norm");
+    // The other way round, and the mean of something else.
+    let negative = "difference sub meansquare meanofsquares";
+    let other = "meanofsquares reduce x last";
+    for lines in [moments(negative, of), moments(less, other)] {
+        assert!(!left(&lines).contains("norm"), "{}", left(&lines));
+    }
 }
