@@ -149,6 +149,16 @@ def test_nothing_is_left_of_arrays(is_writable):
     assert is_let_go(kept)
 
 
+def test_array_that_is_refused_is_let_go():
+    x = np.arange(4, dtype=np.float32)
+    kept = weakref.ref(x)
+    with pytest.raises(tfrt.Error, match="expected elements that are i32"):
+        tfrt.Tensor(x, dtype="int32")
+    assert x.flags.writeable
+    del x
+    assert is_let_go(kept)
+
+
 def test_array_that_is_let_go_during_a_call_lives_on():
     long = models.long(100)
     results = []

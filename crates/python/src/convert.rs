@@ -60,7 +60,13 @@ pub fn to_datum(value: &Bound<'_, PyAny>, expected: &ValueType) -> PyResult<Datu
 /// `InvalidArgument` for an object that is no array, or one of another type.
 pub fn to_owned_tensor(value: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> {
     let py = value.py();
-    let tensor = to_tensor(value, wanted)?;
+    let copy = to_tensor(value, wanted).and_then(|tensor| copied(py, tensor, wanted));
+    array::settle(py);
+    copy
+}
+
+/// Copies the elements of a tensor, which are to be of the type `wanted`. The tensor is gone when this returns.
+fn copied(py: Python<'_>, tensor: Tensor, wanted: Option<DType>) -> PyResult<Tensor> {
     if let Some(wanted) = wanted
         && wanted != tensor.dtype()
     {
@@ -75,7 +81,6 @@ pub fn to_owned_tensor(value: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyRes
             Tensor::from_bytes(dtype, &extents, &reading)
         }),
     };
-    array::settle(py);
     copy.map_err(|error| raise(py, error))
 }
 
