@@ -67,7 +67,7 @@ const MOVES: &[&str] = &[
     "stablehlo.transpose",
 ];
 
-/// What the integers of a tensor stand for.
+/// The reading of a tensor of integers as floats: scales, zero points and range.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantization {
     /// The type of the integers.
