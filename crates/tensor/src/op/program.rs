@@ -301,6 +301,9 @@ fn value(view: AttributeView<'_>) -> AttrValue<'_> {
     if let Some(value) = view.as_i64() {
         return AttrValue::Int(value);
     }
+    if let Some(dtype) = view.as_dtype() {
+        return AttrValue::Type(dtype);
+    }
     if let Some(value) = view.as_f32() {
         return AttrValue::Float(value.into());
     }

@@ -643,12 +643,7 @@ pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribu
         }
         list.push(Attribute::string(name.as_str()));
         list.push(match value {
-            // Types of elements are told by the numbers that ONNX gives them, others by their names: of neither have files
-            // all.
-            Attribute::Type(ty) => match attrs::dtype(ty).and_then(names::onnx::number) {
-                Some(number) => Attribute::integer(number, Type::I64),
-                None => Attribute::string(ty.to_string()),
-            },
+            Attribute::Type(ty) => element_type(ty),
             // Files have no dense strings; the tensors that attributes are have one dimension.
             Attribute::Dense(dense) => match constant::strings(dense) {
                 Some(strings) => strings,
@@ -658,6 +653,17 @@ pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribu
         });
     }
     list
+}
+
+/// Returns a type as kernels read it: the number that ONNX gives it, the type itself where ONNX has none, and the name of a
+/// type that no tensor has.
+fn element_type(ty: &Type) -> Attribute {
+    let dtype = attrs::dtype(ty);
+    match dtype.and_then(names::onnx::number) {
+        Some(number) => Attribute::integer(number, Type::I64),
+        None if dtype.is_some() => Attribute::Type(ty.clone()),
+        None => Attribute::string(ty.to_string()),
+    }
 }
 
 const TENSOR: &str = "!t.tensor";

@@ -140,8 +140,21 @@ impl<'a> Parser<'a> {
         self.resolve_operands(op, parts.iter().map(ExpectedType::Type))
     }
 
-    /// `dense<1.0> : tensor<2xf32>`, or the generic form without its name.
+    /// `dense<1.0> : tensor<2xf32>`; or `() <{value = dense<1> : tensor<i8>}> : () -> type`, where the type of the result is
+    /// another one than that of the elements: a constant of quantised numbers states their storage.
     fn constant_form(&mut self, op: &mut ParsedOp<'a>) -> Parsed<()> {
+        if self.eat(Mark::LeftParen) {
+            self.expect(Mark::RightParen)?;
+            if self.eat(Mark::Less) {
+                op.state.attributes = self.dictionary_entries()?;
+                self.expect(Mark::Greater)?;
+            }
+            if self.at(Mark::LeftBrace) {
+                self.merge_dictionary(&mut op.state)?;
+            }
+            self.expect(Mark::Colon)?;
+            return self.form_signature(op);
+        }
         if self.at(Mark::LeftBrace) {
             self.merge_dictionary(&mut op.state)?;
         }
@@ -151,11 +164,7 @@ impl<'a> Parser<'a> {
             Attribute::Sparse(sparse) => sparse.ty.clone(),
             _ => return self.expected(codes::EXPECTED_ATTRIBUTE, "dense elements with their type"),
         };
-        // A quantised constant states its storage, and behind it the type of the result.
-        op.state.result_types.push(match self.eat(Mark::Arrow) {
-            true => self.ty()?,
-            false => ty,
-        });
+        op.state.result_types.push(ty);
         self.set(op, "value", value)
     }
 
