@@ -9,11 +9,12 @@ use std::path::Path;
 
 use tfrt::Runtime;
 use tfrt::input::Input;
-use tfrt::ir::{Attribute, Module, OpId, OpState, Operation, Source, Type, parse};
+use tfrt::ir::{Attribute, Module, OpId, OpState, Source, Type, parse};
 use tfrt::model::Datum;
 use tfrt::tensor::{DType, Tensor};
 
 use crate::compare;
+use crate::probes;
 use crate::verdict::{CaseEnd, Stage, Verdict};
 
 /// The line between chunks.
@@ -167,7 +168,7 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
     let block = region.and_then(|region| module.entry_block(region));
     let block = block.ok_or("has a function without a body")?;
     let (mut agreements, mut pairs, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    let mut probes = HashMap::new();
+    let (mut recorded, mut in_loops) = (HashMap::new(), HashMap::new());
     for op in module.block(block).operations().to_vec() {
         let data = module.op(op).clone();
         let call = data
@@ -181,11 +182,9 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
             _ => None,
         };
         let Some(check) = check else {
-            // A probe hands on what it records.
-            if let Some(name) = probe_name(&data).filter(|_| *data.name() == "interpreter.probe") {
-                probes.insert(name, data.operands()[0]);
-                module.set_name(op, "stablehlo.optimization_barrier");
-                module.remove_attribute(op, "probe_id");
+            match data.name().as_str() {
+                "stablehlo.while" => probes::of_loop(module, op, &mut in_loops),
+                _ => recorded.extend(probes::take(module, op)),
             }
             kept.push(op);
             continue;
@@ -211,12 +210,21 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
             other => return Err(format!("has a check '{other}', which compares files")),
         });
         if check == "check.expect_serialized_eq" {
-            let found = probe_name(&data).and_then(|name| probes.get(&name).copied());
-            let found = found.filter(|_| data.attribute("iter").is_none());
-            pairs.extend([
-                found.ok_or("compares what a loop records")?,
-                data.operands()[0],
-            ]);
+            let name = probes::name_of(&data).unwrap_or_default();
+            let wanted = data.operands()[0];
+            if let Some(turn) = data.attribute("iter").and_then(Attribute::as_i64) {
+                let probe = in_loops.get(&name).copied();
+                let found =
+                    probe.and_then(|probe| probes::recorded(module, &mut kept, probe, turn));
+                let [found, is_there] = found.ok_or("compares what no loop records")?;
+                let yes = module.create(probes::truth());
+                kept.push(yes);
+                agreements.push(Agreement::Equal);
+                pairs.extend([found, wanted, is_there, module.op(yes).results()[0]]);
+                continue;
+            }
+            let found = recorded.get(&name).copied();
+            pairs.extend([found.ok_or("compares what nothing records")?, wanted]);
             continue;
         }
         let found = data.operands()[0];
@@ -250,12 +258,6 @@ fn as_model(module: &mut Module, name: &str) -> Result<Vec<Agreement>, String> {
     module.set_attribute(function, "function_type", ty);
     module.remove_attribute(function, "res_attrs");
     Ok(agreements)
-}
-
-/// Returns the name by which a probe and its check know each other.
-fn probe_name(op: &Operation) -> Option<String> {
-    let name = op.attribute("probe_id").and_then(Attribute::as_str);
-    name.map(str::to_owned)
 }
 
 fn check(agreement: Agreement, wanted: &Tensor, found: &Tensor) -> Result<(), String> {

@@ -36,6 +36,7 @@ mod checks;
 mod compare;
 mod eager;
 mod output_hash;
+mod probes;
 mod report;
 mod shapes;
 mod verdict;
