@@ -3,7 +3,8 @@
     python tests/stablehlo/write_interpreted.py > tests/stablehlo/interpreted.stablehlo
 
 Floats of 8 bits or less and truth values are calculated by the reference interpreter of StableHLO, which is in jaxlib.
-That has no quantised types: what they are to give is calculated here with NumPy, by the formulas of the specification.
+That has no quantised types, and no bodies of wider numbers than the operands of a reduction: what these are to give is
+calculated here with NumPy, by the formulas of the specification.
 `crates/tfrt/tests/library/stablehlo/results.rs` runs all and compares. Needs `pip install jax`.
 """
 
@@ -113,6 +114,23 @@ def cases():
         "%5 = stablehlo.bitcast_convert %2 : (tensor<2x2x2x16xi1>) -> tensor<2x2x2xui16>",
         "%6 = stablehlo.bitcast_convert %a : (tensor<2x64xi1>) -> tensor<2x64xi1>",
     ], [("3", "tensor<2xi64>"), ("4", "tensor<2x8xi8>"), ("5", "tensor<2x2x2xui16>"), ("6", "tensor<2x64xi1>")]
+    for n_bits in (2, 4):
+        small = f"i{n_bits}"
+        per = 16 // n_bits
+        yield f"numbers of {n_bits} bits of larger ones, and back", [
+            constant("a", numpy.array([-2, 21845, 12345], numpy.int16)),
+            f"%0 = stablehlo.bitcast_convert %a : (tensor<3xi16>) -> tensor<3x{per}x{small}>",
+            f"%1 = stablehlo.convert %0 : (tensor<3x{per}x{small}>) -> tensor<3x{per}xi32>",
+            f"%2 = stablehlo.bitcast_convert %0 : (tensor<3x{per}x{small}>) -> tensor<3xi16>",
+            f"%3 = stablehlo.bitcast_convert %0 : (tensor<3x{per}x{small}>) -> tensor<3x{per}xu{small}>",
+            f"%4 = stablehlo.convert %3 : (tensor<3x{per}xu{small}>) -> tensor<3x{per}xi32>",
+            f"%5 = stablehlo.bitcast_convert %0 : (tensor<3x{per}x{small}>) -> tensor<3x{per}x{n_bits}xi1>",
+        ], [
+            ("1", f"tensor<3x{per}xi32>"),
+            ("2", "tensor<3xi16>"),
+            ("4", f"tensor<3x{per}xi32>"),
+            ("5", f"tensor<3x{per}x{n_bits}xi1>"),
+        ]
 
 
 SHAPES = {"add": "2x3x", "mul": "2x3x", "abs": "2x3x", "max": "2x3x", "sel": "2x3x", "tr": "3x2x", "red": "2x"}
@@ -160,8 +178,33 @@ ROWS = Quantized("i8", [0.5, 0.25], [0, -10], axis=0)
 LAST = Quantized("u8", [0.5, 0.25, 2.0], [0, 100, 7], axis=1)
 
 
-def quantized():
+def calculated():
     """Yields names, lines, and what is returned: names, types and values."""
+    n = NUMBERS[:24].reshape(2, 12).astype(numpy.float64)
+    wide = [
+        "^bb0(%a: tensor<f64>, %b: tensor<f64>):",
+        "  %s = stablehlo.add %a, %b : tensor<f64>",
+        "  stablehlo.return %s : tensor<f64>",
+    ]
+    yield "reductions by numbers wider than their operands", [
+        constant("x", n.astype(numpy.float32)),
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>",
+        "%i = stablehlo.constant dense<[[1], [0]]> : tensor<2x1xi32>",
+        '%r = "stablehlo.reduce"(%x, %z) ({',
+        *wide,
+        "}) {dimensions = array<i64: 1>} : (tensor<2x12xf32>, tensor<f32>) -> tensor<2xf64>",
+        '%w = "stablehlo.reduce_window"(%x, %z) ({',
+        *wide,
+        "}) {window_dimensions = array<i64: 1, 3>} : (tensor<2x12xf32>, tensor<f32>) -> tensor<2x10xf64>",
+        '%c = "stablehlo.scatter"(%x, %i, %x) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], '
+        "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({",
+        *wide,
+        "}) : (tensor<2x12xf32>, tensor<2x1xi32>, tensor<2x12xf32>) -> tensor<2x12xf64>",
+    ], [
+        ("r", "tensor<2xf64>", n.sum(1)),
+        ("w", "tensor<2x10xf64>", n[:, :-2] + n[:, 1:-1] + n[:, 2:]),
+        ("c", "tensor<2x12xf64>", n + n[::-1]),
+    ]
     x = numpy.array([[1.3, -2.7, 100.0], [0.125, -40.0, 6.375]], numpy.float32)
     y = numpy.array([[0.5, 2.25, -9.5], [3.0, 0.875, -1.0]], numpy.float32)
     for name, own in dict(i8=I8, u8=U8, narrow=NARROW, i16=I16, i32=I32, rows=ROWS, last=LAST).items():
@@ -275,7 +318,7 @@ def main():
     for name, lines, returned in cases():
         values = interpreted(lines, returned)
         chunks.append(chunk(name, lines, [(*own, value) for own, value in zip(returned, values)]))
-    chunks += [chunk(*case) for case in quantized()]
+    chunks += [chunk(*case) for case in calculated()]
     print("\n// -----\n".join(chunks), end="")
 
 

@@ -18,6 +18,7 @@ use libtest_mimic::{Failed, Trial};
 mod faults;
 mod files;
 mod lines;
+mod modules;
 mod texts;
 
 /// The longest time that any case may take, on however busy a machine.
@@ -28,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
     let cases: Vec<Case> = [
         files::cases(),
         lines::cases(),
+        modules::cases(),
         texts::cases(),
         faults::cases(),
     ]

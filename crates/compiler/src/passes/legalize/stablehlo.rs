@@ -15,6 +15,7 @@
 //! | `quantized` | tensors of quantised numbers |
 //! | `reduce`, `windows` | reductions by any body, whole and in windows |
 //! | `gather`, `places`, `scatter` | gather and scatter in their general form |
+//! | `stated` | the types that operations and regions state, which are checked |
 //! | `sizes` | extents that may be known only when a model runs |
 //! | `sort`, `keys` | sorts by any comparator |
 //! | `control` | loops, branches, calls |
@@ -42,6 +43,7 @@ mod scatter;
 mod shapes;
 mod sizes;
 mod sort;
+mod stated;
 mod windows;
 
 use std::cell::Cell;
@@ -305,11 +307,11 @@ impl Lowering<'_> {
         }
         self.values
             .extend(own.into_iter().zip(arguments.iter().cloned()));
+        // A function that is the model stands in no operation that is being replaced.
+        self.at = self.at.or(self.module.block_parent_op(block));
+        let last = self.last(block)?;
         let operations = self.module.block(block).operations().to_vec();
-        let Some((&last, operations)) = operations.split_last() else {
-            return Err("has a body without operations".to_owned());
-        };
-        for &op in operations {
+        for op in operations.into_iter().filter(|op| *op != last) {
             self.operation(op)?;
         }
         let read_around = self.n_read.get();
@@ -333,6 +335,7 @@ impl Lowering<'_> {
         let name = self.module.op(op).name().clone();
         let lower = self.known.get(name.as_str()).copied();
         let lower = lower.ok_or("is no operation that is run")?;
+        self.check_stated(op)?;
         let read_around = self.n_read.replace(0);
         let made = match self.is_quantized(op) {
             true => self.on_quantized(op, lower)?,

@@ -123,13 +123,51 @@ fn bitcast(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         };
         return Ok(vec![Bound::Tensor(value)]);
     }
-    let attributes = [("type", Attribute::Type(to.clone()))];
-    let value = l.add("tf.Bitcast", &[x], &attributes, &dims, &to);
+    let expected = cast_dims(l.dims(x), &from, &to)?;
+    let fits = |(a, b): (&i64, &i64)| *a < 0 || *b < 0 || a == b;
+    if expected.len() != dims.len() || !expected.iter().zip(&dims).all(fits) {
+        return Err(format!(
+            "has a result of extents {dims:?}, expected {expected:?}"
+        ));
+    }
+    // Elements of 2 or 4 bits have a byte each: others are made of their bits.
+    let is_packed = [&from, &to].iter().any(|ty| matches!(width(ty), 2 | 4));
+    let value = if is_packed && width(&from) != width(&to) {
+        l.regrouped(x, &to)?
+    } else {
+        let attributes = [("type", Attribute::Type(to.clone()))];
+        l.add("tf.Bitcast", &[x], &attributes, &dims, &to)
+    };
     Ok(vec![match (&to, l.quantization(op, 0)?) {
         (Type::Complex(_), _) => l.parts(value),
         (_, Some(quantization)) => Bound::Quantized(value, quantization),
         _ => Bound::Tensor(value),
     }])
+}
+
+/// Returns the extents of a tensor whose bits are cast: smaller elements are a new last dimension, larger ones take it up.
+fn cast_dims(mut dims: Vec<i64>, from: &Type, to: &Type) -> Result<Vec<i64>, String> {
+    let n_bits = |ty: &Type| match ty {
+        Type::Complex(part) => 2 * i64::from(width(part)),
+        ty => i64::from(width(ty)),
+    };
+    let (own, other) = (n_bits(from), n_bits(to));
+    let is_whole = |a: i64, b: i64| b > 0 && a % b == 0;
+    let takes_up = |last: &i64| *last < 0 || *last == other / own;
+    if own == other {
+        return Ok(dims);
+    }
+    if is_whole(own, other) {
+        dims.push(own / other);
+        return Ok(dims);
+    }
+    if is_whole(other, own) && dims.last().is_some_and(takes_up) {
+        dims.pop();
+        return Ok(dims);
+    }
+    Err(format!(
+        "casts elements of {from}, {own} bits each, with extents {dims:?}, to {to}, of {other} bits"
+    ))
 }
 
 impl Lowering<'_> {
@@ -147,6 +185,21 @@ impl Lowering<'_> {
         let last = self.with_number("bit_and", moved, 1.0);
         let zero = self.number(&by, 0.0);
         Ok(self.compare("ne", last, zero))
+    }
+
+    /// Returns the bits of numbers as numbers of another width.
+    fn regrouped(&mut self, x: ValueId, to: &Type) -> Result<ValueId, String> {
+        let (own, other) = (width(&self.element(x)), width(to));
+        let bits = self.to_bits(x)?;
+        let mut sizes = self.sizes(bits);
+        sizes.pop();
+        match own > other {
+            true => sizes.push(Size::Known(i64::from(own / other))),
+            false => drop(sizes.pop()),
+        }
+        sizes.push(Size::Known(i64::from(other)));
+        let bits = self.resized(bits, &sizes);
+        self.of_bits(bits, to)
     }
 
     /// Returns the numbers whose bits truth values along the last dimension are, the lowest first.

@@ -101,7 +101,7 @@ impl States {
     }
 }
 
-fn is_quantized(element: &Type) -> bool {
+pub(super) fn is_quantized(element: &Type) -> bool {
     element
         .as_dialect()
         .is_some_and(|text| text.starts_with("!quant."))

@@ -340,8 +340,9 @@ fn reduce(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             operands.len()
         ));
     }
-    let (values, inits) = operands.split_at(n);
     let body = l.body(op, 0)?;
+    let operands = l.promoted(body, operands)?;
+    let (values, inits) = operands.split_at(n);
     let tensors = flattened(values);
     let dims = l.dims(tensors[0]);
     if tensors.iter().any(|value| l.rank(*value) != dims.len()) {

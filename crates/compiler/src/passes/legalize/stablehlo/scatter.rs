@@ -23,7 +23,10 @@ fn scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         ));
     }
     let indices = l.operand(op, n)?;
-    let (values, updates) = (&operands[..n], &operands[n + 1..]);
+    let body = l.body(op, 0)?;
+    let both = [&operands[..n], &operands[n + 1..]].concat();
+    let both = l.promoted(body, both)?;
+    let (values, updates) = both.split_at(n);
     let first = |values: &[Bound]| flattened(values).first().copied();
     let (value, update) = first(values)
         .zip(first(updates))
@@ -49,7 +52,6 @@ fn scatter(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             "puts slices of extents {sizes:?} into a tensor of extents {dims:?}"
         ));
     }
-    let body = l.body(op, 0)?;
     if update_dims.contains(&0) || dims.contains(&0) {
         return Ok(values.to_vec());
     }

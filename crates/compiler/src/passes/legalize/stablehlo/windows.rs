@@ -93,11 +93,12 @@ fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             operands.len()
         ));
     }
+    let body = l.body(op, 0)?;
+    let operands = l.promoted(body, operands)?;
     let (values, inits) = operands.split_at(operands.len() / 2);
     let first = *flattened(values).first().ok_or("expected a tensor")?;
     let dims = l.dims(first);
     let windows = Windows::read(l, op, dims.len())?;
-    let body = l.body(op, 0)?;
     let kind = l.kind(body).filter(|kind| *kind != Kind::Second);
     if let (Some(Kind::Max), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
         && let Some(pooled) = l.pooled(&windows, *x, *init)
