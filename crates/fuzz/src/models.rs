@@ -81,7 +81,7 @@ fn saved_model(bytes: &[u8]) {
             name: "fuzz.pb",
             bytes: ModelBytes::from(bytes.to_vec()),
             path: None,
-            signature: None,
+            part: tfrt_import::Part::default(),
             external_data,
         };
         match (format.import)(&source, &ReadLimits::default()) {
@@ -97,7 +97,7 @@ fn in_format(format: &FrontEnd, bytes: &[u8]) {
         name: NAME,
         bytes: bytes.to_vec().into(),
         path: None,
-        signature: None,
+        part: tfrt_import::Part::default(),
         external_data: &ExternalData::Refused,
     };
     match (format.import)(&source, &ReadLimits::default()) {

@@ -82,7 +82,11 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             programs().into_iter().map(text).collect()
         }
         "open" | "reopen" => files().into_iter().map(|(_, bytes)| bytes).collect(),
-        "import" => models().into_iter().map(|(_, bytes)| bytes).collect(),
+        "import" => {
+            let onnx = models().into_iter().map(|(_, bytes)| bytes);
+            let others = models::saved_models().into_iter().chain(models::modules());
+            onnx.chain(others).collect()
+        }
         "decode" => crate::values::examples(),
         "control" => crate::control::examples(),
         "requests" => tfrt_serve::outside::examples(),

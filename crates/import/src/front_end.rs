@@ -65,10 +65,19 @@ pub struct Source<'a> {
     pub bytes: ModelBytes,
     /// The path, if there is one.
     pub path: Option<&'a Path>,
-    /// The function of the model that is asked for, where a format has several with names of their own.
-    pub signature: Option<&'a str>,
+    /// The part of the model that is asked for.
+    pub part: Part<'a>,
     /// The place of the model's other files: [`ExternalData::read`] reads one.
     pub external_data: &'a ExternalData,
+}
+
+/// The part of a model that is asked for, where a format has several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part<'a> {
+    /// The name of a function.
+    pub signature: Option<&'a str>,
+    /// The tags of a graph, with commas between them.
+    pub tags: Option<&'a str>,
 }
 
 impl Source<'_> {

@@ -25,7 +25,8 @@ pub mod stablehlo;
 
 pub use builder::GraphBuilder;
 pub use front_end::{
-    FRONT_ENDS, FileHead, FrontEnd, ImportFn, Imported, ModelBytes, ReadLimits, Source, SurveyFn,
+    FRONT_ENDS, FileHead, FrontEnd, ImportFn, Imported, ModelBytes, Part, ReadLimits, Source,
+    SurveyFn,
 };
 pub use onnx::{ExternalData, FileProvider, Folder, SharedBytes, Survey};
 pub use signature::{Dim, Signature};

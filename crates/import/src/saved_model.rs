@@ -128,8 +128,8 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         }
     };
     let model: SavedModel = decode(bytes, &messages::SAVED_MODEL).map_err(fail)?;
-    let meta = meta_graph(&model).map_err(fail)?;
-    let signature = signature(meta, source.signature).map_err(fail)?;
+    let meta = meta_graph(&model, source.part.tags).map_err(fail)?;
+    let signature = signature(meta, source.part.signature).map_err(fail)?;
     let Some(graph) = &meta.graph else {
         return Err(fail(Problem::new(
             codes::NOT_A_MODEL,
@@ -199,30 +199,38 @@ fn decode<M: Message + Default>(bytes: Bytes, form: &'static gate::Message) -> R
     })
 }
 
-/// Returns the graph that is made to be called.
-fn meta_graph(model: &SavedModel) -> Result<&MetaGraph, Problem> {
-    let tags = |meta: &MetaGraph| {
-        meta.meta_info
-            .as_ref()
-            .map_or(Vec::new(), |info| info.tags.clone())
+/// Returns the graph whose tags are asked for, or else the one that is made to be called, or the only one.
+fn meta_graph<'m>(model: &'m SavedModel, asked: Option<&str>) -> Result<&'m MetaGraph, Problem> {
+    let tags = |meta: &MetaGraph| -> BTreeSet<String> {
+        let info = meta.meta_info.iter();
+        info.flat_map(|info| info.tags.iter().cloned()).collect()
     };
-    let serves = |meta: &&MetaGraph| tags(meta).iter().any(|tag| tag == SERVE);
-    let plain = |meta: &&MetaGraph| tags(meta) == [SERVE];
-    let mut all = model.meta_graphs.iter();
-    let found = all.clone().find(plain).or_else(|| all.clone().find(serves));
-    match (found, &model.meta_graphs[..]) {
-        (Some(meta), _) | (None, [meta]) => Ok(meta),
-        (None, []) => Err(Problem::new(codes::NOT_A_MODEL, "the model has no graph")),
-        (None, _) => {
-            let sets: Vec<String> = all
-                .by_ref()
-                .map(|meta| format!("[{}]", tags(meta).join(", ")))
+    let of = |list: &str| -> BTreeSet<String> {
+        let words = list.split(',').map(str::trim);
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let wanted = of(asked.unwrap_or(SERVE));
+    let all = || model.meta_graphs.iter();
+    let found = all().find(|meta| tags(meta) == wanted);
+    let serves = || all().find(|meta| tags(meta).contains(SERVE));
+    match (found, asked, &model.meta_graphs[..]) {
+        (Some(meta), ..) => Ok(meta),
+        (None, _, []) => Err(Problem::new(codes::NOT_A_MODEL, "the model has no graph")),
+        (None, None, [meta]) => Ok(meta),
+        (None, None, _) if let Some(meta) = serves() => Ok(meta),
+        _ => {
+            let list = |tags: BTreeSet<String>| Vec::from_iter(tags).join(",");
+            let sets: Vec<String> = all()
+                .map(|meta| format!("'{}'", list(tags(meta))))
                 .collect();
             let message = format!(
-                "expected a graph with the tag '{SERVE}', found graphs with {}",
+                "expected a graph with the tags '{}', found {}",
+                shown(&list(wanted)),
                 shown(&sets.join(", "))
             );
-            Err(Problem::new(codes::NOT_A_MODEL, message))
+            let help = "--tags TAGS says which graph is meant";
+            Err(Problem::new(codes::NOT_A_MODEL, message).help(help))
         }
     }
 }

@@ -10,7 +10,7 @@ use tfrt_compiler::graph::refuse_outside_models;
 use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
-use tfrt_import::{FileHead, Imported, ModelBytes, ReadLimits};
+use tfrt_import::{FileHead, Imported, ModelBytes, Part, ReadLimits};
 use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, Source};
 use tfrt_tensor::math::packed_gemm::InstructionSet;
@@ -288,8 +288,7 @@ impl Input {
     ///
     /// `Text` with all that is wrong with it; `Dimension` for a dimension that it can't have.
     pub fn module_with(&self, options: &OpenOptions) -> Result<Option<Module>, OpenError> {
-        let signature = options.signature_name();
-        let Some(imported) = self.imported_as(signature).map_err(OpenError::Text)? else {
+        let Some(imported) = self.imported_as(options.part()).map_err(OpenError::Text)? else {
             return Ok(None);
         };
         let Imported { mut module, notes } = imported;
@@ -305,15 +304,15 @@ impl Input {
     ///
     /// See [`module`](Self::module).
     pub fn imported(&self) -> Result<Option<Imported>, Diagnostics> {
-        self.imported_as(None)
+        self.imported_as(Part::default())
     }
 
-    fn imported_as(&self, signature: Option<&str>) -> Result<Option<Imported>, Diagnostics> {
+    fn imported_as(&self, part: Part<'_>) -> Result<Option<Imported>, Diagnostics> {
         match self {
             Input::Text(source) => Ok(Some(parse(source)?.into())),
             Input::Bytes { .. } => Ok(None),
             Input::Model(model) => {
-                let imported = model.import(signature)?;
+                let imported = model.import(part)?;
                 tfrt_ir::verify(&imported.module)?;
                 Ok(Some(imported))
             }
@@ -641,25 +640,25 @@ impl ModelInput {
         &self.format
     }
 
-    fn source<'s>(&'s self, signature: Option<&'s str>) -> tfrt_import::Source<'s> {
+    fn source<'s>(&'s self, part: Part<'s>) -> tfrt_import::Source<'s> {
         tfrt_import::Source {
             name: &self.name,
             bytes: self.bytes.clone(),
             path: self.path.as_deref(),
-            signature,
+            part,
             external_data: &self.outside,
         }
     }
 
-    fn import(&self, signature: Option<&str>) -> Result<Imported, Diagnostics> {
-        (self.format.front_end.import)(&self.source(signature), &self.limits)
+    fn import(&self, part: Part<'_>) -> Result<Imported, Diagnostics> {
+        (self.format.front_end.import)(&self.source(part), &self.limits)
     }
 
     fn survey(&self) -> Result<importer::Survey, Diagnostics> {
         match self.format.front_end.survey {
-            Some(survey) => survey(&self.source(None), &self.limits),
+            Some(survey) => survey(&self.source(Part::default()), &self.limits),
             None => Ok(importer::Survey {
-                module: self.import(None)?.module,
+                module: self.import(Part::default())?.module,
                 problems: Diagnostics::default(),
                 unknown: Vec::new(),
             }),

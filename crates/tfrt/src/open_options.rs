@@ -48,6 +48,7 @@ pub struct OpenOptions {
     warnings: Option<Warnings>,
     placements: Option<Placements>,
     signature: Option<String>,
+    tags: Option<String>,
     weights: Vec<PathBuf>,
 }
 
@@ -109,6 +110,7 @@ impl OpenOptions {
             warnings: None,
             placements: None,
             signature: None,
+            tags: None,
             weights: Vec::new(),
         }
     }
@@ -139,9 +141,20 @@ impl OpenOptions {
         self
     }
 
-    /// Returns the function of the model that is meant, if one was named.
-    pub(crate) fn signature_name(&self) -> Option<&str> {
-        self.signature.as_deref()
+    /// Sets which graph of the model is meant, where the format has several: that of a SavedModel with these tags and no others,
+    /// with commas between them [default: `serve`, alone or among others]. Models of other formats have one alone, and ignore it.
+    #[must_use]
+    pub fn tags(mut self, tags: impl Into<String>) -> OpenOptions {
+        self.tags = Some(tags.into());
+        self
+    }
+
+    /// Returns the part of the model that is meant.
+    pub(crate) fn part(&self) -> tfrt_import::Part<'_> {
+        tfrt_import::Part {
+            signature: self.signature.as_deref(),
+            tags: self.tags.as_deref(),
+        }
     }
 
     /// Fixes a symbolic dimension of the inputs to a size, wherever its name stands. Extents that follow from it are known

@@ -66,7 +66,7 @@ impl Bundle {
                 "is of a big-endian machine, expected little-endian elements".to_owned(),
             ));
         }
-        Ok(Bundle {
+        let bundle = Bundle {
             external_data: external_data.clone(),
             prefix: prefix.to_owned(),
             n_shards: header.num_shards,
@@ -74,7 +74,36 @@ impl Bundle {
             entries,
             shards: BTreeMap::new(),
             bytes_left: max_bytes,
-        })
+        };
+        bundle.check_places().map_err(wrong)?;
+        Ok(bundle)
+    }
+
+    /// Checks that no two tensors share bytes. Entries that can't be decoded are told when they are read.
+    fn check_places(&self) -> Result<(), String> {
+        let mut places = Vec::with_capacity(self.entries.len());
+        for key in self.entries.keys() {
+            if let Ok(Some(entry)) = self.entry(key)
+                && entry.size > 0
+            {
+                places.push((entry.shard_id, entry.offset, entry.size, key));
+            }
+        }
+        places.sort_unstable();
+        for pair in places.windows(2) {
+            let ((shard, start, size, first), (other, next, _, second)) = (pair[0], pair[1]);
+            let end = start.saturating_add(size);
+            if shard == other && next < end {
+                let [first, second] = [first, second].map(|key| {
+                    let key = String::from_utf8_lossy(key);
+                    shown(&key).into_owned()
+                });
+                return Err(format!(
+                    "puts tensor '{second}' at byte {next} of shard {shard}, where tensor '{first}' has bytes {start} to {end}"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Reads the tensor of a key, or a part of it. There is none if its file can't be opened, and an error said so before.

@@ -77,7 +77,7 @@ impl From<Problem> for SaveError {
 }
 
 /// Writes the SavedModel of a directory to a new one, with these values of variables, by the names that inputs have which
-/// stand for them.
+/// stand for them. The variables are those of the graph with these tags, or of the one that is opened where none are given.
 ///
 /// # Errors
 ///
@@ -85,6 +85,7 @@ impl From<Problem> for SaveError {
 pub fn save(
     from: &Path,
     to: &Path,
+    tags: Option<&str>,
     values: &BTreeMap<String, SavedValue>,
 ) -> Result<(), SaveError> {
     if to.exists() {
@@ -93,7 +94,7 @@ pub fn save(
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = to.with_file_name(name);
-    let written = write(from, &part, values).and_then(|()| {
+    let written = write(from, &part, tags, values).and_then(|()| {
         let moved = fs::rename(&part, to);
         moved.map_err(|cause| SaveError::File(to.to_owned(), cause))
     });
@@ -104,11 +105,16 @@ pub fn save(
     written
 }
 
-fn write(from: &Path, to: &Path, values: &BTreeMap<String, SavedValue>) -> Result<(), SaveError> {
+fn write(
+    from: &Path,
+    to: &Path,
+    tags: Option<&str>,
+    values: &BTreeMap<String, SavedValue>,
+) -> Result<(), SaveError> {
     let path = from.join(MODEL_FILE);
     let bytes = fs::read(&path).map_err(|cause| SaveError::File(path, cause))?;
     let model: SavedModel = decode(Bytes::from(bytes), &messages::SAVED_MODEL)?;
-    let meta = meta_graph(&model)?;
+    let meta = meta_graph(&model, tags)?;
     let graph = meta
         .graph
         .as_ref()

@@ -127,7 +127,7 @@ fn models_beyond_the_limits_of_the_reader_are_refused() {
             name: "model.onnx",
             bytes: ModelBytes::from(model.clone()),
             path: None,
-            signature: None,
+            part: tfrt_import::Part::default(),
             external_data: &ExternalData::Unknown,
         };
         let limits = ReadLimits {

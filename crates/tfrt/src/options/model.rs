@@ -26,6 +26,10 @@ pub struct DimOptions {
     /// Take this function of a SavedModel [default: serving_default, or the only one]
     #[arg(long, value_name = "NAME")]
     pub signature: Option<String>,
+
+    /// Take the graph of a SavedModel that has these tags, with commas between them [default: serve]
+    #[arg(long, value_name = "TAGS")]
+    pub tags: Option<String>,
 }
 
 impl DimOptions {
@@ -34,6 +38,10 @@ impl DimOptions {
         let options = OpenOptions::new().optimize(is_optimized);
         let options = match &self.signature {
             Some(name) => options.signature(name),
+            None => options,
+        };
+        let options = match &self.tags {
+            Some(tags) => options.tags(tags),
             None => options,
         };
         let weights = self.weights.iter();

@@ -17,6 +17,7 @@ mod lsp;
 mod plugins;
 mod profiling;
 mod report;
+mod saved_models;
 mod streams;
 #[cfg(all(feature = "dist", target_os = "linux"))]
 mod tasks;

@@ -1,5 +1,6 @@
 //! Variables that a signature changes, that are stored in parts, and that are written again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tfrt_import::Folder;
@@ -90,7 +91,7 @@ fn import_folder(path: &Path) -> Result<String, String> {
         name: "model",
         bytes: ModelBytes::default(),
         path: Some(path),
-        signature: None,
+        part: tfrt_import::Part::default(),
         external_data: &external_data,
     };
     let format = FRONT_ENDS.iter().find(|format| format.name == "SavedModel");
@@ -121,7 +122,7 @@ fn models_are_written_with_other_values_of_variables() {
     std::fs::write(from.join("fingerprint.pb"), "of the old one").unwrap();
 
     let values = BTreeMap::from([("v".to_owned(), value(&[7.0, 8.0]))]);
-    save(&from, &to, &values).unwrap();
+    save(&from, &to, None, &values).unwrap();
     let text = import_folder(&to).unwrap();
     assert!(
         text.contains("model.initial = [dense<[7.000000e+00, 8.000000e+00]> : tensor<2xf32>]"),
@@ -132,7 +133,7 @@ fn models_are_written_with_other_values_of_variables() {
 
     // Never over something, and what fails leaves nothing.
     let refused = |values: &BTreeMap<String, SavedValue>, to: &Path| {
-        let error = save(&from, to, values).unwrap_err();
+        let error = save(&from, to, None, values).unwrap_err();
         assert!(!to.exists() || matches!(error, SaveError::Exists(_)));
         error.to_string()
     };

@@ -313,7 +313,13 @@ impl Run<'_> {
         document.diagnostics = problems;
         if results.iter().all(|result| result.error().is_none()) {
             if let Some(to) = &options.state.save {
-                save::variables(&options.file, to, model, &results)?;
+                save::variables(
+                    &options.file,
+                    to,
+                    options.dims.tags.as_deref(),
+                    model,
+                    &results,
+                )?;
             }
             self.deliver(model, results, &plan, expected, &mut document)?;
         }

@@ -40,6 +40,7 @@ pub(super) fn check(options: &RunOptions, model: &Model) -> Result<(), Failure> 
 pub(super) fn variables(
     from: &Path,
     to: &Path,
+    tags: Option<&str>,
     model: &Model,
     results: &[AnyAsyncValue],
 ) -> Result<(), Failure> {
@@ -50,7 +51,7 @@ pub(super) fn variables(
         let value = value(result.clone()).map_err(|error| rejected(error.message()))?;
         values.insert(input.name.clone(), value);
     }
-    save(from, to, &values).map_err(|error| match error {
+    save(from, to, tags, &values).map_err(|error| match error {
         SaveError::File(path, reason) => Failure::Write { path, reason },
         error => rejected(&error.to_string()),
     })

@@ -1,0 +1,280 @@
+//! Directories that are damaged, and graphs that make no sense: each is refused with its place.
+
+use super::*;
+
+#[test]
+fn damaged_checkpoints_are_refused_with_what_is_wrong() {
+    let variable = "node 'called/c/value' (ReadVariableOp): variable 'v': tensor 'variables/0/value' of the checkpoint: ";
+    let flipped = refusal(|files| files.get_mut(SHARD).unwrap()[6] ^= 1);
+    assert_eq!(
+        flipped,
+        format!("{variable}has a wrong checksum: the file is damaged")
+    );
+    let flipped = refusal(|files| files.get_mut("variables/variables.index").unwrap()[7] ^= 1);
+    assert!(
+        flipped.contains("has a block at byte 0 whose checksum is wrong"),
+        "{flipped}"
+    );
+    let missing = refusal(|files| drop(files.remove(SHARD)));
+    assert!(
+        missing.contains("'variables/variables.data-00000-of-00001', which is not given"),
+        "{missing}"
+    );
+    let short = refusal(|files| files.get_mut(SHARD).unwrap().truncate(8));
+    assert_eq!(
+        short,
+        format!("{variable}takes 8 bytes from byte 4 of '{SHARD}', which has 8")
+    );
+    let set =
+        |index: Vec<u8>| refusal(|files| drop(files.insert("variables/variables.index", index)));
+    let big = set(index(|entry, header| (entry, header.int(2, 1))));
+    assert!(big.contains("is of a big-endian machine"), "{big}");
+    let elsewhere = set(index(|entry, header| (entry.int(3, 7), header)));
+    assert!(elsewhere.contains("lies in shard 7 of 1"), "{elsewhere}");
+    let wide = set(index(|entry, header| {
+        (entry.message(2, shape(&[9])), header)
+    }));
+    assert!(
+        wide.contains("expected 72 for 18 of type float") || wide.contains("has 8 bytes, expected"),
+        "{wide}"
+    );
+    let parts = set(index(|entry, header| {
+        (entry.message(7, Wire::new()), header)
+    }));
+    assert!(
+        parts.contains("lacks a part that its entry lists"),
+        "{parts}"
+    );
+    let none = set(Vec::new());
+    assert!(
+        none.contains("'variables/variables.index' has 0 bytes, expected 48 or more"),
+        "{none}"
+    );
+}
+
+#[test]
+fn each_prefix_of_an_index_is_refused() {
+    let whole = index(|entry, header| (entry, header));
+    for len in 0..whole.len() {
+        let cut = whole[..len].to_vec();
+        refusal(|files| drop(files.insert("variables/variables.index", cut)));
+    }
+}
+
+#[test]
+fn graphs_that_make_no_sense_are_refused_with_their_place() {
+    let of =
+        |body: Vec<Wire>| refusal(|files| drop(files.insert("saved_model.pb", model_file(body))));
+    let twice = of(vec![
+        node("out", "Neg", &["a"], &[]),
+        node("out", "Neg", &["a"], &[]),
+    ]);
+    assert!(
+        twice.contains(
+            "node 'called/c' (StatefulPartitionedCall): has two nodes with the name 'out'"
+        ),
+        "{twice}"
+    );
+    let nothing = of(vec![node("out", "Neg", &["b:y:0"], &[])]);
+    assert_eq!(
+        nothing,
+        "node 'called/c/out' (Neg): takes 'b:y:0', which nothing here makes"
+    );
+    let cycle = of(vec![
+        node("out", "Neg", &["m:y:0"], &[]),
+        node("m", "Abs", &["out:y:0"], &[]),
+    ]);
+    assert!(cycle.contains("is in a cycle of nodes"), "{cycle}");
+    let calls = of(vec![node(
+        "out",
+        "PartitionedCall",
+        &["a", "r"],
+        &[("f", call("outer"))],
+    )]);
+    assert!(
+        calls.contains("calls the function 'outer', which calls itself"),
+        "{calls}"
+    );
+    let writes = of(vec![
+        node("write", "ResourceApplyAddSign", &["r", "a"], &[]),
+        node("out", "Identity", &["a", "^write"], &[]),
+    ]);
+    assert!(
+        writes.contains(
+            "changes the variable 'v' in a way that nothing here runs: 'ResourceApplyAddSign'"
+        ),
+        "{writes}"
+    );
+    let unnamed = of(vec![node(
+        "out",
+        "PartitionedCall",
+        &["a"],
+        &[("f", call("gone"))],
+    )]);
+    assert!(
+        unnamed.contains("calls the function 'gone', which the model does not have"),
+        "{unnamed}"
+    );
+}
+
+#[test]
+fn variables_without_values_are_refused() {
+    let text = refusal(|files| {
+        let nodes = vec![
+            node("given", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
+            node("w", "VarHandleOp", &[], &[]),
+            node("called", "ReadVariableOp", &["w"], &[]),
+        ];
+        files.insert(
+            "saved_model.pb",
+            saved_model(nodes, Vec::new(), "serving_default"),
+        );
+    });
+    assert_eq!(
+        text,
+        "node 'called' (ReadVariableOp): reads the variable 'w', for which the model has no value: nothing restores it"
+    );
+}
+
+#[test]
+fn places_outside_of_the_shards_are_refused() {
+    let of = |change: fn(Wire, Wire) -> (Wire, Wire)| {
+        refusal(|files| drop(files.insert("variables/variables.index", index(change))))
+    };
+    for (told, expected) in [
+        (
+            of(|entry, header| (entry.int(4, -8), header)),
+            "lies at byte -8, 8 bytes long",
+        ),
+        (
+            of(|entry, header| (entry.int(5, -8), header)),
+            "lies at byte 4, -8 bytes long",
+        ),
+        (
+            of(|entry, header| (entry.int(4, i64::MAX), header)),
+            "takes 8 bytes from byte 9223372036854775807 of 'variables/variables.data-00000-of-00001', which has 12",
+        ),
+        (
+            of(|entry, header| (entry.int(5, i64::MAX), header)),
+            "has 9223372036854775807 bytes, expected 8 for 2 of type float",
+        ),
+        (
+            of(|entry, header| (entry.int(1, 2), header)),
+            "has 8 bytes, expected 16 for 2 of type double",
+        ),
+        (
+            of(|entry, header| (entry.int(3, -1), header)),
+            "lies in shard -1 of 1",
+        ),
+        (
+            of(|entry, header| (entry, header.int(1, 0))),
+            "lies in shard 0 of 0",
+        ),
+        (
+            of(|entry, header| (entry, header.int(1, -1))),
+            "lies in shard 0 of -1",
+        ),
+        (
+            of(|entry, header| (entry.int(3, 1), header.int(1, 2))),
+            "'variables/variables.data-00001-of-00002', which is not given",
+        ),
+        (
+            of(|entry, header| (entry.message(2, shape(&[-2])), header)),
+            "-2",
+        ),
+        (
+            of(|entry, header| (entry.message(2, shape(&[i64::MAX, 4])), header)),
+            "9223372036854775807",
+        ),
+    ] {
+        let place = "variable 'v': tensor 'variables/0/value' of the checkpoint: ";
+        assert!(
+            told.contains(place) && told.contains(expected),
+            "{expected} in {told}"
+        );
+    }
+}
+
+#[test]
+fn tensors_that_share_bytes_are_refused() {
+    let sharing = |second: usize| {
+        refusal(|files| {
+            let entries = [
+                (&b""[..], Wire::new().int(1, 1).0),
+                (b"another", part(&[1], second)),
+                (KEY.as_bytes(), part(&[2], 4)),
+            ];
+            files.insert("variables/variables.index", table(&entries));
+        })
+    };
+    for (second, expected) in [
+        (
+            8,
+            "puts tensor 'another' at byte 8 of shard 0, where tensor 'variables/0/value' has bytes 4 to 12",
+        ),
+        (
+            4,
+            "puts tensor 'variables/0/value' at byte 4 of shard 0, where tensor 'another' has bytes 4 to 8",
+        ),
+    ] {
+        let told = sharing(second);
+        assert!(
+            told.contains(&format!("'variables/variables.index' {expected}")),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn graphs_are_chosen_by_all_of_their_tags() {
+    let graph = |tags: &[&str], op: &str| {
+        let nodes = [
+            node("given", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
+            node("called", op, &["given"], &[]),
+        ];
+        Wire::new()
+            .message(1, Wire::new().texts(4, tags))
+            .message(2, Wire::new().messages(1, nodes))
+            .message(5, entry("serving_default", signature("called:0")))
+    };
+    let model = |graphs: Vec<Wire>| {
+        Files::from([(
+            "saved_model.pb",
+            Wire::new().int(1, 1).messages(2, graphs).0,
+        )])
+    };
+    let several = || {
+        model(vec![
+            graph(&["train"], "Abs"),
+            graph(&["serve", "gpu"], "Neg"),
+            graph(&["serve"], "Exp"),
+        ])
+    };
+    let tagged = |tags| Part {
+        signature: None,
+        tags,
+    };
+    for (tags, op) in [
+        (None, "Exp"),
+        (Some("serve"), "Exp"),
+        (Some("gpu,serve"), "Neg"),
+        (Some(" serve , gpu,"), "Neg"),
+        (Some("train"), "Abs"),
+    ] {
+        let text = import_part(several(), tagged(tags)).unwrap();
+        assert!(text.contains(&format!("tf.{op}")), "{tags:?}: {text}");
+    }
+    for (tags, listed) in [("gpu", "'gpu'"), ("serve,tpu", "'serve,tpu'"), ("", "''")] {
+        assert_eq!(
+            import_part(several(), tagged(Some(tags))).unwrap_err(),
+            format!("expected a graph with the tags {listed}, found 'train', 'gpu,serve', 'serve'")
+        );
+    }
+    let trained = || model(vec![graph(&["train"], "Abs"), graph(&["eval"], "Neg")]);
+    assert_eq!(
+        import_part(trained(), tagged(None)).unwrap_err(),
+        "expected a graph with the tags 'serve', found 'train', 'eval'"
+    );
+    // The only graph needs no tag.
+    import_part(model(vec![graph(&[], "Abs")]), tagged(None)).unwrap();
+}
