@@ -77,18 +77,20 @@ pub(super) fn name(module: &mut Module, function: OpId) -> Result<(), Diagnostic
     let results = results.into_iter().chain(std::iter::repeat(None)).take(n);
     let results = results.map(|name| name.map(|name| plain(&name)));
     let outputs = unique(results, "result");
-    // Text does not say what unknown dimensions are called.
-    let dims = |ty: &Type| {
+    // Text does not say what unknown dimensions are called: those of inputs have the input's name, and their place.
+    let dims = |ty: &Type, name: Option<&String>| {
         let (shape, _) = ty.as_shaped().unwrap_or((Vec::new(), &Type::None));
-        let of = |size: &i64| match *size {
-            DYNAMIC => Attribute::string(""),
-            size => Attribute::integer(size, Type::I64),
+        let of = |(axis, size): (usize, &i64)| match (*size, name) {
+            (DYNAMIC, Some(name)) => Attribute::string(format!("{name}.{axis}")),
+            (DYNAMIC, None) => Attribute::string(""),
+            (size, _) => Attribute::integer(size, Type::I64),
         };
-        Attribute::array(shape.iter().map(of).collect())
+        Attribute::array(shape.iter().enumerate().map(of).collect())
     };
     let texts = |names: &[String]| Attribute::array(names.iter().map(Attribute::string).collect());
-    let input_dims = signature.inputs.iter().map(dims);
-    let output_dims = signature.results.iter().map(dims);
+    let input_dims = signature.inputs.iter().zip(&inputs);
+    let input_dims = input_dims.map(|(ty, name)| dims(ty, Some(name)));
+    let output_dims = signature.results.iter().map(|ty| dims(ty, None));
     let attributes = [
         ("model.input_names", texts(&inputs)),
         ("model.input_dims", Attribute::array(input_dims.collect())),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tfrt_ir::types::{DYNAMIC, TensorType};
-use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
+use tfrt_ir::{Attribute, Module, OpId, OpState, Type, ValueId, ValueUse};
 
 use crate::error::OpenError;
 use crate::open_options::{OpenOptions, Symbol};
@@ -146,6 +146,25 @@ fn fixed_type(ty: &Type, dims: &Attribute) -> Type {
     }))
 }
 
+/// Gives calls an argument as one of its old type, which is that of the functions they call.
+fn widen_for_calls(module: &mut Module, argument: ValueId, old: Type) {
+    let is_call = |op: OpId| *module.op(op).name() == "func.call";
+    let calls: Vec<ValueUse> = module
+        .users(argument)
+        .filter(|user| is_call(user.op))
+        .collect();
+    let (Some(block), false) = (module.value_block(argument), calls.is_empty()) else {
+        return;
+    };
+    let cast = OpState::new("builtin.unrealized_conversion_cast");
+    let cast = module.create(cast.operand(argument).result(old));
+    module.insert(block, 0, cast);
+    let wide = module.op(cast).results()[0];
+    for call in calls {
+        module.set_operand(call.op, call.operand as usize, wide);
+    }
+}
+
 fn fix_graph(module: &mut Module, graph: OpId, options: &OpenOptions) {
     for name in GRAPH_DIMS {
         let dims = list(module, graph, name);
@@ -157,8 +176,12 @@ fn fix_graph(module: &mut Module, graph: OpId, options: &OpenOptions) {
     let dims = list(module, graph, GRAPH_DIMS[0]).to_vec();
     let arguments = arguments(module, graph);
     for (argument, dims) in arguments.iter().zip(&dims) {
-        let ty = fixed_type(module.value_type(*argument), dims);
-        module.set_value_type(*argument, ty);
+        let old = module.value_type(*argument).clone();
+        let ty = fixed_type(&old, dims);
+        if ty != old {
+            module.set_value_type(*argument, ty);
+            widen_for_calls(module, *argument, old);
+        }
     }
     let ty = module.op(graph).attribute("function_type");
     let Some(ty) = ty.and_then(|ty| ty.as_type()?.as_function().cloned()) else {

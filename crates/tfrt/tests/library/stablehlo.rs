@@ -1,5 +1,6 @@
 //! Modules of StableHLO: what they give, which are refused, and where their weights come from.
 
+mod dims;
 mod refused;
 mod results;
 mod weights;

@@ -13,7 +13,7 @@
 //! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `quantized` | tensors of quantised numbers |
-//! | `reduce`, `windows` | reductions by any body, whole and in windows |
+//! | `reduce`, `windows` | reductions by any body, whole and in windows; `stated_windows`: the windows |
 //! | `gather`, `places`, `scatter` | gather and scatter in their general form |
 //! | `stated` | the types that operations and regions state, which are checked |
 //! | `sizes` | extents that may be known only when a model runs |
@@ -44,7 +44,11 @@ mod shapes;
 mod sizes;
 mod sort;
 mod stated;
+mod stated_windows;
 mod windows;
+
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -103,6 +107,9 @@ const OPERATIONS: &[&[(&str, LowerFn)]] = &[
     sort::OPERATIONS,
     windows::OPERATIONS,
 ];
+
+/// The calls of names from outside, `stablehlo.custom_call`, that are known, a list for each file.
+const CALLS: &[&[(&str, LowerFn)]] = &[dynamic::CALLS, linear::CALLS, stated_windows::CALLS];
 
 /// Replaces the operations of models that are StableHLO.
 pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

@@ -6,6 +6,8 @@ use super::{Bound, LowerFn, Lowered, Lowering};
 use crate::passes::graph::YIELD;
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
+    // A value with extents that its new type does not state, or the other way round.
+    ("builtin.unrealized_conversion_cast", |l, op| l.operands(op)),
     ("func.call", |l, op| l.called(op, "callee")),
     ("stablehlo.after_all", token),
     ("stablehlo.case", case),

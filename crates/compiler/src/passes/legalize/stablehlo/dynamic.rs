@@ -20,6 +20,21 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.set_dimension_size", set_dimension_size),
 ];
 
+/// Calls that say something of several devices, or of layouts, which is nothing on one; and a check that the extents of
+/// arguments are as they were declared.
+pub(super) const CALLS: &[(&str, LowerFn)] = &[
+    ("LayoutConstraint", |l, op| l.operands(op)),
+    ("SPMDFullToShardShape", |l, op| l.operands(op)),
+    ("SPMDShardToFullShape", |l, op| l.operands(op)),
+    ("Sharding", |l, op| l.operands(op)),
+    ("annotate_device_placement", |l, op| l.operands(op)),
+    ("mhlo.sharding", |l, op| l.operands(op)),
+    ("shape_assertion", |l, op| {
+        l.operands(op)?;
+        Ok(Vec::new())
+    }),
+];
+
 impl Lowering<'_> {
     /// Returns the extents that an operand states: those that are known, -1 for others.
     fn extents(&self, op: OpId, index: usize, stated: &[i64]) -> Result<Vec<i64>, String> {
@@ -228,36 +243,21 @@ fn slice(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     })
 }
 
-/// Calls from outside: those that JAX writes of LAPACK, of shardings and of checks of extents.
+/// Replaces a call of a name from outside.
 fn custom_call(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let name = l
         .attribute(op, "call_target_name")
         .and_then(tfrt_ir::Attribute::as_str);
     let name = name.unwrap_or_default().to_owned();
-    match name.as_str() {
-        // What it says of several devices, or of layouts, is nothing on one.
-        "Sharding"
-        | "SPMDFullToShardShape"
-        | "SPMDShardToFullShape"
-        | "annotate_device_placement"
-        | "mhlo.sharding"
-        | "LayoutConstraint" => l.operands(op),
-        // A check that the extents of arguments are as they were declared.
-        "shape_assertion" => {
-            l.operands(op)?;
-            Ok(Vec::new())
-        }
-        name => match super::linear::custom(name) {
-            Some(lower) => {
-                // Operands that state extents of results, which follow from the others.
-                let shapes = l.maybe_ints(op, "indices_of_shape_operands")?;
-                for index in shapes.unwrap_or_default() {
-                    let index = usize::try_from(index).unwrap_or(usize::MAX);
-                    l.bound(op, index)?;
-                }
-                lower(l, op)
-            }
-            None => Err(format!("calls '{name}', which nothing here is called")),
-        },
+    let mut calls = super::CALLS.iter().copied().flatten();
+    let Some((_, lower)) = calls.find(|(own, _)| *own == name) else {
+        return Err(format!("calls '{name}', which nothing here is called"));
+    };
+    // Operands that state extents of results, which follow from the others.
+    let shapes = l.maybe_ints(op, "indices_of_shape_operands")?;
+    for index in shapes.unwrap_or_default() {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        l.bound(op, index)?;
     }
+    lower(l, op)
 }

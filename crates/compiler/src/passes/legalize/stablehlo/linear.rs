@@ -13,15 +13,15 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     ("stablehlo.triangular_solve", triangular_solve),
 ];
 
-/// Returns what replaces a call of LAPACK.
-pub(super) fn custom(name: &str) -> Option<LowerFn> {
-    Some(match name {
-        "lapack_sgetrf_ffi" | "lapack_dgetrf_ffi" => getrf,
-        "lapack_spotrf_ffi" | "lapack_dpotrf_ffi" => potrf,
-        "lapack_strsm_ffi" | "lapack_dtrsm_ffi" => trsm,
-        _ => return None,
-    })
-}
+/// Calls of LAPACK.
+pub(super) const CALLS: &[(&str, LowerFn)] = &[
+    ("lapack_dgetrf_ffi", getrf),
+    ("lapack_dpotrf_ffi", potrf),
+    ("lapack_dtrsm_ffi", trsm),
+    ("lapack_sgetrf_ffi", getrf),
+    ("lapack_spotrf_ffi", potrf),
+    ("lapack_strsm_ffi", trsm),
+];
 
 impl Lowering<'_> {
     /// Exchanges the last two dimensions.

@@ -136,7 +136,8 @@ impl Lowering<'_> {
         };
         let element = self.element(all[0]);
         let known: Option<Vec<Vec<i64>>> = all.iter().map(|value| self.known(*value)).collect();
-        let known = known.filter(|_| dims.len() == 1);
+        // Along the first dimension elements stay in their order.
+        let known = known.filter(|_| axis == 0);
         let axis = i64::try_from(axis).unwrap_or(0);
         let value = self.add("concat", all, &[("axis", int(axis))], &dims, &element);
         self.note(value, known.map(|known| known.concat()));

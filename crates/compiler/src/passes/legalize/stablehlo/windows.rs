@@ -7,6 +7,7 @@ use super::control::flattened;
 use super::gather::Rows;
 use super::reduce::Kind;
 use super::sizes::{Size, TO_END};
+use super::stated_windows::Windows;
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -17,74 +18,6 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
 /// The most elements of windows that are put together one after the other, in their order: sums are rounded as elsewhere.
 const MOST_IN_ORDER: i64 = 32;
 
-/// The windows of a reduction, along each dimension.
-struct Windows {
-    sizes: Vec<i64>,
-    strides: Vec<i64>,
-    dilations: Vec<i64>,
-    low: Vec<i64>,
-    high: Vec<i64>,
-    /// How far elements of the operand are apart, less one.
-    interior: Vec<i64>,
-}
-
-impl Windows {
-    /// Reads windows from attributes. Numbers are small enough for the product of two.
-    fn read(l: &Lowering<'_>, op: OpId, rank: usize) -> Result<Windows, String> {
-        const MOST: i64 = 1 << 30;
-        let sizes = l.ints_or(op, "window_dimensions", rank, 1)?;
-        let strides = l.ints_or(op, "window_strides", rank, 1)?;
-        let dilations = l.ints_or(op, "window_dilations", rank, 1)?;
-        let interior = l.ints_or(op, "base_dilations", rank, 1)?;
-        let pads = l.ints_or(op, "padding", 2 * rank, 0)?;
-        let all = sizes
-            .iter()
-            .chain(&strides)
-            .chain(&dilations)
-            .chain(&interior);
-        if let Some(found) = all.clone().find(|size| !(1..=MOST).contains(*size)) {
-            return Err(format!(
-                "has windows, strides or dilations of {found}, expected 1 to {MOST}"
-            ));
-        }
-        if pads.iter().any(|pad| !(-MOST..=MOST).contains(pad)) {
-            return Err(format!("has pads of more than {MOST}"));
-        }
-        Ok(Windows {
-            sizes,
-            strides,
-            dilations,
-            low: pads.iter().copied().step_by(2).collect(),
-            high: pads.iter().copied().skip(1).step_by(2).collect(),
-            interior: interior.iter().map(|dilation| dilation - 1).collect(),
-        })
-    }
-
-    /// Returns the number of windows along a dimension of a padded operand, -1 if its extent is unknown.
-    fn count(&self, axis: usize, size: i64) -> i64 {
-        let reach = (self.sizes[axis] - 1) * self.dilations[axis] + 1;
-        if size < 0 {
-            -1
-        } else if size < reach {
-            0
-        } else {
-            (size - reach) / self.strides[axis] + 1
-        }
-    }
-
-    /// Returns the limit of the slice that has an element of each window: the one at `start`, of an operand whose elements
-    /// are put together of `reached` ones. There are `count` windows.
-    fn limit(&self, axis: usize, count: i64, start: i64, reached: i64) -> i64 {
-        // Where the number of windows is unknown, it is told from the end.
-        let behind = (self.sizes[axis] - reached) * self.dilations[axis] - start;
-        match (count, behind) {
-            (-1, 0) => TO_END,
-            (-1, behind) => -behind,
-            _ => start + (count - 1) * self.strides[axis] + 1,
-        }
-    }
-}
-
 fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let operands = l.operands(op)?;
     if operands.is_empty() || operands.len() % 2 == 1 {
@@ -94,58 +27,71 @@ fn reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         ));
     }
     let body = l.body(op, 0)?;
-    let operands = l.promoted(body, operands)?;
-    let (values, inits) = operands.split_at(operands.len() / 2);
-    let first = *flattened(values).first().ok_or("expected a tensor")?;
-    let dims = l.dims(first);
-    let windows = Windows::read(l, op, dims.len())?;
-    let kind = l.kind(body).filter(|kind| *kind != Kind::Second);
-    if let (Some(Kind::Max), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
-        && let Some(pooled) = l.pooled(&windows, *x, *init)
-    {
-        return Ok(vec![Bound::Tensor(pooled)]);
-    }
-    let mut wide = Vec::with_capacity(values.len());
-    for (value, init) in values.iter().zip(inits) {
-        let padded = |l: &mut Lowering<'_>, x, by| {
-            l.padded(x, by, &windows.low, &windows.high, &windows.interior)
-        };
-        wide.push(match (value, init) {
-            (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(padded(l, *x, *by)?),
-            (Bound::Complex(a, b), Bound::Complex(c, d)) => {
-                Bound::Complex(padded(l, *a, *c)?, padded(l, *b, *d)?)
-            }
-            _ => return Err("begins with a value of another type".to_owned()),
-        });
-    }
-    let mut counts = Vec::with_capacity(dims.len());
-    for axis in 0..dims.len() {
-        let size = l.dims(flattened(&wide)[0])[axis];
-        counts.push(windows.count(axis, size));
-    }
-    if counts.contains(&0) {
-        return l.all(inits, |l, init| Ok(l.broadcast_to(init, &counts)));
-    }
-    let n_elements = windows
-        .sizes
-        .iter()
-        .try_fold(1_i64, |n, size| n.checked_mul(*size));
-    if n_elements.is_some_and(|n| n <= MOST_IN_ORDER) {
-        return l.in_order(body, kind, &wide, inits, &windows, &counts);
-    }
-    for (axis, count) in counts.iter().enumerate() {
-        wide = l.along(body, kind, wide, &windows, axis, *count)?;
-    }
-    let like = flattened(&wide)[0];
-    let inits = l.all(inits, |l, init| Ok(l.widened_like(init, like)))?;
-    if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, &wide[..], &inits[..]) {
-        return Ok(vec![Bound::Tensor(l.begun(kind, *init, *x))]);
-    }
-    let arguments: Vec<Bound> = inits.into_iter().chain(wide).collect();
-    l.applied(body, &arguments)
+    let first = flattened(&operands).first().copied();
+    let rank = l.rank(first.ok_or("expected a tensor")?);
+    let windows = Windows::read(l, op, rank)?;
+    l.reduced_in(&windows, body, operands)
 }
 
 impl Lowering<'_> {
+    /// Reduces windows of tensors, behind which the first values stand.
+    pub(super) fn reduced_in(
+        &mut self,
+        windows: &Windows,
+        body: tfrt_ir::BlockId,
+        operands: Vec<Bound>,
+    ) -> Lowered {
+        let operands = self.promoted(body, operands)?;
+        let (values, inits) = operands.split_at(operands.len() / 2);
+        let first = *flattened(values).first().ok_or("expected a tensor")?;
+        let dims = self.dims(first);
+        let kind = self.kind(body).filter(|kind| *kind != Kind::Second);
+        if let (Some(Kind::Max), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
+            && let Some(pooled) = self.pooled(windows, *x, *init)
+        {
+            return Ok(vec![Bound::Tensor(pooled)]);
+        }
+        let mut wide = Vec::with_capacity(values.len());
+        for (value, init) in values.iter().zip(inits) {
+            let mut padded =
+                |x, by| self.padded(x, by, &windows.low, &windows.high, &windows.interior);
+            wide.push(match (value, init) {
+                (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(padded(*x, *by)?),
+                (Bound::Complex(a, b), Bound::Complex(c, d)) => {
+                    Bound::Complex(padded(*a, *c)?, padded(*b, *d)?)
+                }
+                _ => return Err("begins with a value of another type".to_owned()),
+            });
+        }
+        let mut counts = Vec::with_capacity(dims.len());
+        for axis in 0..dims.len() {
+            let size = self.dims(flattened(&wide)[0])[axis];
+            counts.push(windows.count(axis, size));
+        }
+        if counts.contains(&0) {
+            return self.all(inits, |l, init| Ok(l.broadcast_to(init, &counts)));
+        }
+        let n_elements = windows
+            .sizes
+            .iter()
+            .try_fold(1_i64, |n, size| n.checked_mul(*size));
+        if n_elements.is_some_and(|n| n <= MOST_IN_ORDER) {
+            return self.in_order(body, kind, &wide, inits, windows, &counts);
+        }
+        for (axis, count) in counts.iter().enumerate() {
+            wide = self.along(body, kind, wide, windows, axis, *count)?;
+        }
+        let like = flattened(&wide)[0];
+        let inits = self.all(inits, |l, init| Ok(l.widened_like(init, like)))?;
+        if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) =
+            (kind, &wide[..], &inits[..])
+        {
+            return Ok(vec![Bound::Tensor(self.begun(kind, *init, *x))]);
+        }
+        let arguments: Vec<Bound> = inits.into_iter().chain(wide).collect();
+        self.applied(body, &arguments)
+    }
+
     /// Calculates the largest elements of windows by a pool, if they are windows of images.
     fn pooled(&mut self, windows: &Windows, x: ValueId, init: ValueId) -> Option<ValueId> {
         let (dims, element) = (self.dims(x), self.element(x));
