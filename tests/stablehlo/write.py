@@ -128,6 +128,10 @@ def cases():
     )
     yield "inverse", lambda: jnp.linalg.inv(numpy.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]]))
     yield "special functions", lambda: (lax.erf(X), lax.erfc(X), lax.lgamma(abs(X) + 1), lax.erf_inv(X / 4), lax.digamma(abs(X) + 1))
+    yield "Bessel function", lambda: tuple(
+        lax.bessel_i1e(numpy.array([0, -0.5, 3, 7.9, -8, 8.1, 30, -1000, numpy.inf, numpy.nan], kind))
+        for kind in (numpy.float32, numpy.float64)
+    )
     yield "hyperbolic functions", lambda: (jnp.sinh(X), jnp.cosh(X), jnp.arcsinh(X), jnp.arctanh(X / 4), jnp.arcsin(X / 4))
     yield "layer norm", lambda: (T - T.mean(-1, keepdims=True)) * lax.rsqrt(T.var(-1, keepdims=True) + 1e-5)
     yield "gelu", lambda: (jax.nn.gelu(X), jax.nn.gelu(X, approximate=False))

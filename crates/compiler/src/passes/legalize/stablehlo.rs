@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `build` | what is appended to the graph: rows, constants, broadcasts |
 //! | `attributes` | attributes as numbers |
-//! | `elements`, `bits` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`: functions of CHLO |
+//! | `elements`, `bits` | elementwise operations of real numbers; `complex`: of complex ones; `chlo`, `bessel`: functions of CHLO |
 //! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `quantized` | tensors of quantised numbers |
@@ -22,6 +22,7 @@
 //! | `random`, `linear` | random bits; transforms and decompositions |
 
 mod attributes;
+mod bessel;
 mod bits;
 mod build;
 mod chlo;
@@ -89,6 +90,7 @@ type LowerFn = fn(&mut Lowering<'_>, OpId) -> Lowered;
 
 /// The operations that are known, a list for each file.
 const OPERATIONS: &[&[(&str, LowerFn)]] = &[
+    bessel::OPERATIONS,
     bits::OPERATIONS,
     chlo::OPERATIONS,
     control::OPERATIONS,
