@@ -1,4 +1,4 @@
-//! What modules give, beside what JAX, the reference interpreter and the specification say.
+//! Results of modules, beside those of JAX, of the reference interpreter, and of the formulas of the specification.
 
 use std::fs;
 use std::path::Path;

@@ -119,7 +119,7 @@ fn bitcast(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     if is_bool(&from) != is_bool(&to) {
         let value = match is_bool(&from) {
             true => l.of_bits(x, &to)?,
-            false => l.to_bits(x)?,
+            false => l.truths(x)?,
         };
         return Ok(vec![Bound::Tensor(value)]);
     }
@@ -172,7 +172,7 @@ fn cast_dims(mut dims: Vec<i64>, from: &Type, to: &Type) -> Result<Vec<i64>, Str
 
 impl Lowering<'_> {
     /// Returns the bits of numbers as truth values along a last dimension of their own, the lowest first.
-    fn to_bits(&mut self, x: ValueId) -> Result<ValueId, String> {
+    fn truths(&mut self, x: ValueId) -> Result<ValueId, String> {
         let element = self.element(x);
         let by = whole_bits(&element)?;
         let bits = self.bits(x, &unsigned(width(&element)));
@@ -190,7 +190,7 @@ impl Lowering<'_> {
     /// Returns the bits of numbers as numbers of another width.
     fn regrouped(&mut self, x: ValueId, to: &Type) -> Result<ValueId, String> {
         let (own, other) = (width(&self.element(x)), width(to));
-        let bits = self.to_bits(x)?;
+        let bits = self.truths(x)?;
         let mut sizes = self.sizes(bits);
         sizes.pop();
         match own > other {

@@ -181,12 +181,13 @@ impl Quantization {
         let step = |text: &str| -> Option<(f64, f64)> {
             let (scale, zero) = text.split_once(':').unwrap_or((text, "0"));
             let (scale, zero): (f64, i64) = (scale.parse().ok()?, zero.parse().ok()?);
+            let fits = zero >= whole[0] && zero <= whole[1];
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "it is one of the storage's integers"
             )]
-            let fits = zero >= whole[0] && zero <= whole[1];
-            (scale > 0.0 && scale.is_finite() && fits).then_some((scale, zero as f64))
+            let zero = zero as f64;
+            (scale > 0.0 && scale.is_finite() && fits).then_some((scale, zero))
         };
         let steps: Vec<(f64, f64)> = list.split(',').map(step).collect::<Option<_>>()?;
         if axis.is_none() && steps.len() != 1 {
