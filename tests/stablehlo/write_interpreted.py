@@ -114,6 +114,16 @@ def cases():
         "%5 = stablehlo.bitcast_convert %2 : (tensor<2x2x2x16xi1>) -> tensor<2x2x2xui16>",
         "%6 = stablehlo.bitcast_convert %a : (tensor<2x64xi1>) -> tensor<2x64xi1>",
     ], [("3", "tensor<2xi64>"), ("4", "tensor<2x8xi8>"), ("5", "tensor<2x2x2xui16>"), ("6", "tensor<2x64xi1>")]
+    yield "order of bits", [
+        constant("x", NUMBERS[:20].reshape(2, 10)),
+        '%r = "stablehlo.sort"(%x) ({',
+        "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
+        "  %c = stablehlo.bitcast_convert %a : (tensor<f32>) -> tensor<ui32>",
+        "  %d = stablehlo.bitcast_convert %b : (tensor<f32>) -> tensor<ui32>",
+        "  %e = stablehlo.compare GT, %c, %d, UNSIGNED : (tensor<ui32>, tensor<ui32>) -> tensor<i1>",
+        "  stablehlo.return %e : tensor<i1>",
+        "}) {dimension = 1 : i64, is_stable = true} : (tensor<2x10xf32>) -> tensor<2x10xf32>",
+    ], [("r", "tensor<2x10xf32>")]
     for n_bits in (2, 4):
         small = f"i{n_bits}"
         per = 16 // n_bits
