@@ -317,6 +317,10 @@ impl<'m> Importer<'m> {
             if name.starts_with('_') {
                 continue;
             }
+            if name.is_empty() || name.contains('\0') {
+                let message = format!("expected the name of an attribute, found '{}'", shown(name));
+                return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
+            }
             let value = attribute(value)
                 .map_err(|problem| problem.of(&format!("attribute '{}'", shown(name))))?;
             if let Some(value) = value {

@@ -325,7 +325,7 @@ proptest! {
         let n: usize = extents.iter().product();
         for dtype in SubbyteType::ALL {
             let numbers: Vec<f32> = picks[..n.min(125)].iter().map(|pick| {
-                let code = if dtype.n_bits() == 4 { pick % 16 } else { *pick };
+                let code = pick >> (8 - dtype.n_bits());
                 let number = dtype.decode(code);
                 if number.is_nan() { 1.0 } else { number }
             }).collect();

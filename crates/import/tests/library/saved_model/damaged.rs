@@ -118,6 +118,21 @@ fn graphs_that_make_no_sense_are_refused_with_their_place() {
 }
 
 #[test]
+fn attributes_without_a_name_are_refused() {
+    for (name, shown) in [("", "''"), ("a\0b", "'a\\0b'")] {
+        let nodes = [
+            node("x", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
+            node("y", "Neg", &["x"], &[(name, ty(FLOAT))]),
+        ];
+        let told = frozen(Wire::new().messages(1, nodes)).unwrap_err();
+        assert_eq!(
+            told,
+            format!("node 'y' (Neg): expected the name of an attribute, found {shown}")
+        );
+    }
+}
+
+#[test]
 fn variables_without_values_are_refused() {
     let text = refusal(|files| {
         let nodes = vec![
