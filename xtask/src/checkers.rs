@@ -8,6 +8,9 @@ use crate::steps::{Steps, cargo, cargo_within, exists, succeeds, target};
 /// The only platform that the sanitizers are tried on.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
+/// The profile that models are built with, for loom and for shuttle.
+const PROFILE: &str = "--profile=models";
+
 /// The groups of models. Each is a run of its own, with a time limit.
 pub const MODELS: [Models; 4] = [
     Models {
@@ -51,7 +54,7 @@ pub enum Depth {
 impl Models {
     /// Returns the command that builds the models, outside of any time limit for them.
     pub fn build(&self) -> Command {
-        let mut command = cargo(&["test", "-p", self.package, "--lib", "--release", "--no-run"]);
+        let mut command = cargo(&["test", "-p", self.package, "--lib", PROFILE, "--no-run"]);
         command
             .env("RUSTFLAGS", "--cfg loom")
             .env("CARGO_TARGET_DIR", target("loom"));
@@ -64,7 +67,7 @@ impl Models {
             Depth::Short => (150, "2"),
             Depth::Full => (1800, "3"),
         };
-        let build = ["test", "-p", self.package, "--lib", "--release", "--"];
+        let build = ["test", "-p", self.package, "--lib", PROFILE, "--"];
         let mut command = cargo_within(seconds, &build);
         command
             .args(self.filter)
@@ -95,7 +98,7 @@ pub const N_SCHEDULES: u64 = 2_000;
 /// Returns the command of the tests of whole queues under shuttle, so many schedules each, or only
 /// their build.
 pub fn shuttle_command(n_schedules: Option<u64>) -> Command {
-    let build = ["test", "-p", "tfrt-async", "--release", "--test", "library"];
+    let build = ["test", "-p", "tfrt-async", PROFILE, "--test", "library"];
     let mut command = cargo_within(3600, &build);
     match n_schedules {
         Some(n) => command.env("TFRT_SHUTTLE_SCHEDULES", n.to_string()),
