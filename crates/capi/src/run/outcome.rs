@@ -13,7 +13,7 @@ use crate::registry::KernelDef;
 
 /// The outcome of a plugin's code: what it has told, thrown and done wrong.
 pub struct Outcome {
-    /// What the code has thrown.
+    /// The exception that the code has thrown.
     pub thrown: Option<Exception>,
     /// The failure that it has told.
     pub told: Option<Status>,
