@@ -47,7 +47,7 @@ impl Input {
         Input::new(Held::Own(tensor), false)
     }
 
-    /// Returns an input that is to be [lent](Tensors::lend).
+    /// Returns an input that is to be lent.
     #[inline]
     pub fn taken() -> Input {
         Input::new(Held::Taken, false)
