@@ -194,18 +194,18 @@ fn timeout_of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
 async fn unary<M, R, F>(
     call: &Call,
     request: Request<Arriving>,
-    method: fn(Call, M) -> F,
+    run: fn(Call, M) -> F,
 ) -> Result<Response<tonic::body::Body>, Status>
 where
     M: Message + Default + 'static,
     R: Message + 'static,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
 {
-    let service = Unary {
+    let method = Method {
         call: call.clone(),
-        method,
+        run,
     };
-    Ok(grpc::<R, M>(call).unary(service, request).await)
+    Ok(grpc::<R, M>(call).unary(method, request).await)
 }
 
 /// Returns what reads and writes the messages of a call.
@@ -213,12 +213,13 @@ fn grpc<R: Message + 'static, M: Message + Default + 'static>(call: &Call) -> Gr
     Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.shared.limits.max_request_bytes)
 }
 
-struct Unary<M, F> {
+/// A method, as tonic takes it: called with what comes in, it returns what goes out.
+struct Method<I, O> {
     call: Call,
-    method: fn(Call, M) -> F,
+    run: fn(Call, I) -> O,
 }
 
-impl<M, R, F> UnaryService<M> for Unary<M, F>
+impl<M, R, F> UnaryService<M> for Method<M, F>
 where
     R: Message + 'static,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
@@ -227,35 +228,12 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<R>, Status>> + Send>>;
 
     fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
-        let answered = (self.method)(self.call.clone(), request.into_inner());
+        let answered = (self.run)(self.call.clone(), request.into_inner());
         Box::pin(async move { answered.await.map(tonic::Response::new).map_err(status) })
     }
 }
 
-/// Answers a call of one message by any number of messages.
-async fn watching<M, R, S>(
-    call: &Call,
-    request: Request<Arriving>,
-    method: fn(Call, M) -> S,
-) -> Result<Response<tonic::body::Body>, Status>
-where
-    M: Message + Default + 'static,
-    R: Message + 'static,
-    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
-{
-    let service = Watching {
-        call: call.clone(),
-        method,
-    };
-    Ok(grpc::<R, M>(call).server_streaming(service, request).await)
-}
-
-struct Watching<M, S> {
-    call: Call,
-    method: fn(Call, M) -> S,
-}
-
-impl<M, R, S> ServerStreamingService<M> for Watching<M, S>
+impl<M, R, S> ServerStreamingService<M> for Method<M, S>
 where
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
@@ -265,17 +243,12 @@ where
     type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
 
     fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
-        let answers = (self.method)(self.call.clone(), request.into_inner());
+        let answers = (self.run)(self.call.clone(), request.into_inner());
         std::future::ready(Ok(tonic::Response::new(answers)))
     }
 }
 
-struct Both<M, S> {
-    call: Call,
-    method: fn(Call, Streaming<M>) -> S,
-}
-
-impl<M, R, S> StreamingService<M> for Both<M, S>
+impl<M, R, S> StreamingService<M> for Method<Streaming<M>, S>
 where
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
@@ -285,27 +258,45 @@ where
     type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
 
     fn call(&mut self, request: tonic::Request<Streaming<M>>) -> Self::Future {
-        let answers = (self.method)(self.call.clone(), request.into_inner());
+        let answers = (self.run)(self.call.clone(), request.into_inner());
         std::future::ready(Ok(tonic::Response::new(answers)))
     }
 }
 
-/// Answers a call of any number of messages by any number of messages.
-async fn streaming<M, R, S>(
+/// Answers a call of one message by any number of messages.
+async fn watching<M, R, S>(
     call: &Call,
     request: Request<Arriving>,
-    method: fn(Call, Streaming<M>) -> S,
+    run: fn(Call, M) -> S,
 ) -> Result<Response<tonic::body::Body>, Status>
 where
     M: Message + Default + 'static,
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
 {
-    let service = Both {
+    let method = Method {
         call: call.clone(),
-        method,
+        run,
     };
-    Ok(grpc::<R, M>(call).streaming(service, request).await)
+    Ok(grpc::<R, M>(call).server_streaming(method, request).await)
+}
+
+/// Answers a call of any number of messages by any number of messages.
+async fn streaming<M, R, S>(
+    call: &Call,
+    request: Request<Arriving>,
+    run: fn(Call, Streaming<M>) -> S,
+) -> Result<Response<tonic::body::Body>, Status>
+where
+    M: Message + Default + 'static,
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    let method = Method {
+        call: call.clone(),
+        run,
+    };
+    Ok(grpc::<R, M>(call).streaming(method, request).await)
 }
 
 /// Returns the status of a refusal.
