@@ -32,6 +32,9 @@ pub struct Limits {
     pub min_body_rate: usize,
     /// The time that a request may take, unless it asks for less. Default: 30 s.
     pub deadline: Duration,
+    /// The time for which files of certificates and tokens are taken for what they were, before they are looked at again.
+    /// Default: 1 s.
+    pub trust_time: Duration,
 }
 
 impl Default for Limits {
@@ -49,6 +52,7 @@ impl Default for Limits {
             body_time: Duration::from_secs(5),
             min_body_rate: 16 << 10,
             deadline: Duration::from_secs(30),
+            trust_time: Duration::from_secs(1),
         }
     }
 }

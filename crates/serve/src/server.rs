@@ -279,7 +279,8 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// Those of the system: there are no threads or file descriptors left.
-    pub fn start(self) -> io::Result<Server> {
+    pub fn start(mut self) -> io::Result<Server> {
+        self.security.trust_time = self.limits.trust_time;
         let addresses = self.listeners.iter().map(TcpListener::local_addr);
         let addresses = addresses.collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared {
