@@ -47,15 +47,15 @@ impl Servable for Silent {
     }
 }
 
-/// Makes the model; TensorFlow Serving's JSON has no form for one with halves.
-fn model(has_halves: bool) -> Loaded {
+/// Makes the model.
+fn model() -> Loaded {
     let tensor = |name: &str, dtype, dims| TensorInfo {
         name: name.to_owned(),
         dtype,
         dims,
     };
     let rows = vec![Dim::Symbol("N".to_owned()), Dim::Fixed(2)];
-    let mut tensors = vec![
+    let tensors = vec![
         tensor("x", DType::F32, Some(rows)),
         tensor("s", DType::String, None),
         tensor("h", DType::F16, None),
@@ -63,7 +63,6 @@ fn model(has_halves: bool) -> Loaded {
         tensor("i", DType::I8, None),
         tensor("n", DType::I64, None),
     ];
-    tensors.retain(|info| has_halves || info.dtype != DType::F16);
     let description = Description {
         platform: "test".to_owned(),
         inputs: tensors.clone(),
@@ -91,7 +90,7 @@ pub fn read_again(bytes: &[u8]) -> Result<bool, Error> {
         return Ok(false);
     };
     let kind = usize::from(*first) % READERS.len();
-    let (model, read) = (model(kind != 2), READERS[kind]);
+    let (model, read) = (model(), READERS[kind]);
     let Ok(inputs) = read(&model, request) else {
         return Ok(false);
     };
@@ -137,7 +136,7 @@ pub fn examples() -> Vec<Vec<u8>> {
         .to_vec();
     binary.put_slice(head);
     binary.put_slice(&[0, 60, 0, 188, 0, 124, 1, 0, 0, 0, 255]);
-    let rows = br#"{"instances": [{"x": [1, 2], "s": {"b64": "aGk="}, "i": 3}, {"x": [3, 4], "s": "b", "i": -4}]}"#;
+    let rows = br#"{"instances": [{"x": [1, 2], "s": {"b64": "aGk="}, "h": 0.1, "i": 3}, {"x": [3, 4], "s": "b", "h": -1e9, "i": -4}]}"#;
     let columns = br#"{"signature_name": "serving_default", "inputs": {"x": [[1, 2]], "b": [[true, false]], "n": 7}}"#;
     let [kserve, tensorflow] = grpc::examples();
     let of = |kind: u8, bytes: &[u8]| [&[kind], bytes].concat();
