@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
@@ -21,7 +21,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Code, Status, Streaming};
 
-use self::arriving::Arriving;
+use self::arriving::{Arriving, Taken, Takes};
 use crate::admission::Ticket;
 use crate::http::Payload;
 use crate::model::Loaded;
@@ -45,7 +45,22 @@ struct Call {
     /// The time that the client gives it.
     timeout: Option<Duration>,
     /// The place among the requests to models that are there, of a call with one message.
-    ticket: Option<Arc<Mutex<Ticket>>>,
+    ticket: Option<Arc<Ticket>>,
+    /// Told of the messages that are taken, of a call with any number of them.
+    taken: Option<Taken>,
+    /// The most bytes of a message.
+    max_bytes: usize,
+}
+
+impl Call {
+    /// Returns the place among the requests to models of a message: that of the call, or, for one of a stream with so many
+    /// bytes, its own.
+    fn admitted(&self, n_bytes: impl FnOnce() -> usize) -> Result<Arc<Ticket>, Refusal> {
+        match &self.ticket {
+            Some(ticket) => Ok(ticket.clone()),
+            None => Ok(Arc::new(self.shared.admit(n_bytes())?)),
+        }
+    }
 }
 
 /// Returns whether a request is one of gRPC, by its head.
@@ -69,23 +84,27 @@ pub(crate) async fn answer(
         let response = status(refusal).into_http::<tonic::body::Body>();
         return Ok(response.map(Payload::Grpc));
     }
-    let mut call = Call {
-        shared,
+    let takes = match takes(&shared, &path) {
+        Ok(takes) => takes,
+        Err(refusal) => {
+            let response = status(refusal).into_http::<tonic::body::Body>();
+            return Ok(response.map(Payload::Grpc));
+        }
+    };
+    let (ticket, taken) = match &takes {
+        Takes::Plain => (None, None),
+        Takes::Tensors(ticket) => (Some(ticket.clone()), None),
+        Takes::Stream(taken) => (None, Some(taken.clone())),
+    };
+    let call = Call {
         began,
         timeout,
-        ticket: None,
+        ticket,
+        taken,
+        max_bytes: takes.max_bytes(&shared),
+        shared,
     };
-    if takes_tensors(&path) {
-        // Counted before anything is read, and its bytes as they come.
-        match call.shared.admit(0) {
-            Ok(ticket) => call.ticket = Some(Arc::new(Mutex::new(ticket))),
-            Err(refusal) => {
-                let response = status(refusal).into_http::<tonic::body::Body>();
-                return Ok(response.map(Payload::Grpc));
-            }
-        }
-    }
-    let request = request.map(|body| Arriving::new(body, &call));
+    let request = request.map(|body| Arriving::new(body, &call, takes));
     let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     let answered = match parts {
         Some(("inference.GRPCInferenceService", method)) => {
@@ -104,13 +123,18 @@ pub(crate) async fn answer(
     Ok(response.map(Payload::Grpc))
 }
 
-/// Returns whether a method takes the inputs of a model in one message.
-fn takes_tensors(path: &str) -> bool {
-    matches!(
-        path,
+/// Returns which messages a method takes, of which those with inputs of a model are counted before anything is read.
+fn takes(shared: &Shared, path: &str) -> Result<Takes, Refusal> {
+    match path {
         "/inference.GRPCInferenceService/ModelInfer"
-            | "/tensorflow.serving.PredictionService/Predict"
-    )
+        | "/tensorflow.serving.PredictionService/Predict" => {
+            Ok(Takes::Tensors(Arc::new(shared.admit(0)?)))
+        }
+        "/inference.GRPCInferenceService/ModelStreamInfer" => {
+            Ok(Takes::Stream(Taken::new(shared.admission.stream())))
+        }
+        _ => Ok(Takes::Plain),
+    }
 }
 
 /// Returns the scope that a token must have for a method; `None` for one that is open to all.
@@ -210,7 +234,7 @@ where
 
 /// Returns what reads and writes the messages of a call.
 fn grpc<R: Message + 'static, M: Message + Default + 'static>(call: &Call) -> Grpc<Prost<R, M>> {
-    Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.shared.limits.max_request_bytes)
+    Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.max_bytes)
 }
 
 /// A method, as tonic takes it: called with what comes in, it returns what goes out.

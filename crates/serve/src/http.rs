@@ -22,7 +22,8 @@ mod page;
 mod payload;
 mod router;
 
-pub(crate) use body::{Upload, read};
+use body::read_document;
+pub(crate) use body::{Upload, read, too_slow};
 pub(crate) use gone::unless_gone;
 pub(crate) use payload::Payload;
 use router::{ModelAsk, Route, V1Ask};
@@ -86,11 +87,11 @@ async fn endpoint(
         Route::Server => Ok(json(&v2::metadata::server(shared))),
         Route::Metrics => Ok(text(metrics::render(shared))),
         Route::Index => {
-            let body = read(upload, &shared.limits, 0).await?;
+            let body = read_document(upload, &shared.limits).await?;
             Ok(json(&v2::repository::index(shared, &body)?))
         }
         Route::Load(name) | Route::Unload(name) => {
-            let body = read(upload, &shared.limits, 0).await?;
+            let body = read_document(upload, &shared.limits).await?;
             v2::repository::change(shared, name, matches!(route, Route::Load(_)), &body).await?;
             Ok(empty(StatusCode::OK))
         }

@@ -24,6 +24,7 @@ use crate::security::TlsFiles;
 mod connection;
 mod signals;
 mod threads;
+mod unread;
 
 pub(crate) use connection::first;
 pub use signals::Ended;
@@ -52,7 +53,7 @@ impl Shared {
             let message = "the server is ending, and takes no more requests";
             return Err(Error::new(ErrorCode::Unavailable, message).into());
         }
-        self.admission.admit(n_bytes, &self.limits)
+        self.admission.admit(n_bytes)
     }
 
     /// Returns whether requests are taken.
@@ -287,8 +288,8 @@ impl ServerBuilder {
             name: self.name,
             host: self.host,
             repository: self.repository,
+            admission: Admission::new(&self.limits),
             limits: self.limits,
-            admission: Arc::default(),
             security: self.security,
             allows_changes: self.allows_changes,
             is_ending: AtomicBool::new(false),

@@ -1,5 +1,6 @@
 //! A connection, from the first byte to the last: HTTP/1.1, or HTTP/2 where it begins as that does.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -15,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::unread::Unread;
 use super::{Phase, Shared};
 use crate::http::{Exchange, answer};
 
@@ -61,6 +63,7 @@ async fn speak(
         .keep_alive_interval(limits.idle_time)
         .keep_alive_timeout(limits.idle_time);
     let was_heard = AtomicBool::new(false);
+    let unread = Arc::<Unread>::default();
     let service = service_fn(|request| {
         // Ordering: a flag, which orders no memory.
         was_heard.store(true, Ordering::Relaxed);
@@ -69,7 +72,11 @@ async fn speak(
             socket: socket.clone(),
             began: Instant::now(),
         };
-        answer(exchange, request)
+        let unread = unread.clone();
+        async move {
+            let answered: Result<_, Infallible> = answer(exchange, request).await;
+            answered.map(|response| response.map(|payload| unread.watch(payload)))
+        }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let drains = async {
@@ -84,14 +91,14 @@ async fn speak(
         }
     };
     // Whatever ends a connection, a client or its mistakes, is no matter of the server.
-    let served = first(drains, connection.as_mut());
-    match first(unheard, served).await {
-        None | Some(Some(_)) => {}
-        Some(None) => {
+    let served = async {
+        let served = first(drains, connection.as_mut());
+        if let Some(None) = first(unheard, served).await {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
-    }
+    };
+    first(unread.stalled(limits), served).await;
 }
 
 /// Waits for the first of two: returns the output of `work`, or `None` if `end` has come before.
