@@ -22,7 +22,7 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
-    /// One for a request, none for a stream, whose requests have tickets of their own.
+    /// One for a request, none for bytes alone.
     n_requests: usize,
     /// The bytes that are counted for it. One task at a time changes them.
     n_bytes: AtomicUsize,
@@ -60,7 +60,7 @@ impl Admission {
         Ok(ticket)
     }
 
-    /// Returns a ticket for bytes alone, of which there are none yet.
+    /// Returns a ticket for bytes alone, of a stream or an answer, of which there are none yet.
     pub fn stream(self: &Arc<Self>) -> Ticket {
         Ticket {
             admission: self.clone(),
@@ -110,6 +110,12 @@ impl Ticket {
             true => Err(admission.over(format!("{} bytes of requests", admission.max_bytes))),
             false => Ok(()),
         }
+    }
+
+    /// Counts so many more bytes, of something that is there already.
+    pub fn count(&self, n_bytes: usize) {
+        self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+        self.admission.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
     }
 
     /// Counts no bytes any more.

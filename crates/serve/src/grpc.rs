@@ -58,7 +58,7 @@ impl Call {
     fn admitted(&self, n_bytes: impl FnOnce() -> usize) -> Result<Arc<Ticket>, Refusal> {
         match &self.ticket {
             Some(ticket) => Ok(ticket.clone()),
-            None => Ok(Arc::new(self.shared.admit(n_bytes())?)),
+            None => Ok(Arc::new(self.shared.admit_message(n_bytes())?)),
         }
     }
 }
@@ -171,6 +171,11 @@ pub(crate) fn tensorflow_inputs_of(
 fn decoded<M: Message + Default>(message: impl Buf) -> Result<M, Refusal> {
     M::decode(message)
         .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
+}
+
+/// Reads a head, for those who check from outside. Returns whether it can be read, and the scope that it needs.
+pub(crate) fn read_head(path: &str, headers: &HeaderMap) -> (bool, Option<Scope>) {
+    (timeout_of(headers).is_ok(), scope_of(path))
 }
 
 /// Returns messages with inputs, of KServe's service and of TensorFlow Serving's.

@@ -42,18 +42,23 @@ pub(crate) struct Shared {
     pub allows_changes: bool,
     /// Whether the server is about to end.
     is_ending: AtomicBool,
-    /// Whether requests are refused since it ends.
+    /// Whether connections end after the requests that they have.
     is_draining: AtomicBool,
 }
 
 impl Shared {
     /// Admits a request to a model whose body has so many bytes.
     pub fn admit(&self, n_bytes: usize) -> Result<Ticket, Refusal> {
+        self.admission.admit(n_bytes)
+    }
+
+    /// Admits a message of a stream, unless the server ends: a stream may go on for ever.
+    pub fn admit_message(&self, n_bytes: usize) -> Result<Ticket, Refusal> {
         if self.is_draining() {
             let message = "the server is ending, and takes no more requests";
             return Err(Error::new(ErrorCode::Unavailable, message).into());
         }
-        self.admission.admit(n_bytes)
+        self.admit(n_bytes)
     }
 
     /// Returns whether requests are taken.
@@ -62,7 +67,7 @@ impl Shared {
         !self.is_ending.load(Ordering::Relaxed) && self.repository.is_ready()
     }
 
-    /// Returns whether requests are refused.
+    /// Returns whether connections end after the requests that they have.
     pub fn is_draining(&self) -> bool {
         // Ordering: a flag, which orders no memory.
         self.is_draining.load(Ordering::Relaxed)
@@ -201,7 +206,7 @@ impl Stopper {
         self.shared.repository.tell_change();
     }
 
-    /// Refuses requests from now on, and lets connections end after those that they have.
+    /// Takes no connections from now on, and lets those that are there end after the requests that they have.
     pub fn drain(&self) {
         self.refuse();
         self.shared.is_draining.store(true, Ordering::Relaxed);

@@ -97,7 +97,7 @@ pub(crate) fn inputs_of(
 }
 
 /// Returns the length of the JSON in a body, if a header tells it.
-fn json_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
+pub(crate) fn json_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
     let Some(value) = headers.get(JSON_LENGTH) else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use hyper::header::CONTENT_ENCODING;
 use hyper::{HeaderMap, StatusCode};
 use tfrt_host::{Error, ErrorCode};
@@ -72,9 +72,23 @@ impl Encoding {
         split: usize,
     ) -> Result<Bytes, Refusal> {
         let unpacked = tokio::task::spawn_blocking(move || match self {
-            Encoding::Gzip => unpack(GzDecoder::new(&body[..]), body.len(), max, &ticket, split),
+            // Of any number of members, one behind the other.
+            Encoding::Gzip => unpack(
+                MultiGzDecoder::new(&body[..]),
+                body.len(),
+                max,
+                &ticket,
+                split,
+            ),
             Encoding::Deflate => {
-                unpack(ZlibDecoder::new(&body[..]), body.len(), max, &ticket, split)
+                let mut decoder = ZlibDecoder::new(&body[..]);
+                let unpacked = unpack(&mut decoder, body.len(), max, &ticket, split)?;
+                match body.len() as u64 - decoder.total_in() {
+                    0 => Ok(unpacked),
+                    n_left => Err(Refusal::invalid(format!(
+                        "the body can't be unpacked: {n_left} bytes are left behind its end"
+                    ))),
+                }
             }
         });
         let unpacked = unpacked.await;

@@ -23,8 +23,10 @@ use crate::http::{Exchange, answer};
 /// Serves a connection to its end, encrypted if the server has certificates.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::Receiver<Phase>) {
     let socket = Arc::new(stream);
+    let unread = Arc::new(Unread::new(&shared.admission));
     let plain = Socket {
         stream: socket.clone(),
+        unread: unread.clone(),
     };
     #[cfg(feature = "tls")]
     if let Some(config) = shared.security.tls() {
@@ -32,17 +34,18 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         let agreed = tokio::time::timeout(shared.limits.handshake_time, agreed).await;
         // Whoever can't agree has heard why, as far as TLS has words for it.
         if let Ok(Ok(encrypted)) = agreed {
-            speak(encrypted, socket, shared, phase).await;
+            speak(encrypted, socket, unread, shared, phase).await;
         }
         return;
     }
-    speak(plain, socket, shared, phase).await;
+    speak(plain, socket, unread, shared, phase).await;
 }
 
 /// Speaks HTTP on a connection, to its end. `socket` is what the connection lies on.
 async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     socket: Arc<TcpStream>,
+    unread: Arc<Unread>,
     shared: Arc<Shared>,
     phase: watch::Receiver<Phase>,
 ) {
@@ -63,7 +66,6 @@ async fn speak(
         .keep_alive_interval(limits.idle_time)
         .keep_alive_timeout(limits.idle_time);
     let was_heard = AtomicBool::new(false);
-    let unread = Arc::<Unread>::default();
     let service = service_fn(|request| {
         // Ordering: a flag, which orders no memory.
         was_heard.store(true, Ordering::Relaxed);
@@ -92,8 +94,12 @@ async fn speak(
     };
     // Whatever ends a connection, a client or its mistakes, is no matter of the server.
     let served = async {
-        let served = first(drains, connection.as_mut());
-        if let Some(None) = first(unheard, served).await {
+        let ended = async {
+            let _ = connection.as_mut().await;
+        };
+        // The end of the server is looked at first, so that an answer that follows it says that the connection ends.
+        let drained = first(ended, drains);
+        if let Some(Some(())) = first(unheard, drained).await {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
@@ -119,6 +125,8 @@ pub(crate) async fn first<T>(
 /// A socket that requests hold, too, to ask whether the client is still there.
 struct Socket {
     stream: Arc<TcpStream>,
+    /// Told of what is written.
+    unread: Arc<Unread>,
 }
 
 impl AsyncRead for Socket {
@@ -167,7 +175,10 @@ impl Socket {
             }
             match write(&self.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => return Poll::Ready(written),
+                written => {
+                    self.unread.sent(*written.as_ref().unwrap_or(&0));
+                    return Poll::Ready(written);
+                }
             }
         }
     }

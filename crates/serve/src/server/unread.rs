@@ -1,7 +1,8 @@
-//! [`Unread`]: answers that a client does not take. Their memory is held until they are sent, so that a connection on which
-//! they lie for too long is closed.
+//! [`Unread`]: answers that a client does not take. Their memory is held, and counted, until they are sent, so that a
+//! connection on which they lie for too long is closed.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -11,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tonic::Status;
 
+use crate::admission::{Admission, Ticket};
 use crate::http::Payload;
 use crate::limits::Limits;
 
@@ -18,9 +20,11 @@ use crate::limits::Limits;
 const WATCHED_BYTES: usize = 64 << 10;
 
 /// The pieces of answers that one connection holds.
-#[derive(Default)]
 pub(super) struct Unread {
+    admission: Arc<Admission>,
     pieces: Mutex<Pieces>,
+    /// The bytes that the system has taken for the client.
+    n_sent: AtomicU64,
     /// Told when there are pieces where there were none.
     is_begun: Notify,
 }
@@ -42,6 +46,21 @@ pub(super) struct Watched {
 }
 
 impl Unread {
+    pub fn new(admission: &Arc<Admission>) -> Unread {
+        Unread {
+            admission: admission.clone(),
+            pieces: Mutex::default(),
+            n_sent: AtomicU64::new(0),
+            is_begun: Notify::new(),
+        }
+    }
+
+    /// Notes that the system has taken bytes.
+    pub fn sent(&self, n_bytes: usize) {
+        // Ordering: a count, which orders no memory.
+        self.n_sent.fetch_add(n_bytes as u64, Ordering::Relaxed);
+    }
+
     /// Watches the body of an answer.
     pub fn watch(self: Arc<Self>, payload: Payload) -> Watched {
         Watched {
@@ -50,18 +69,18 @@ impl Unread {
         }
     }
 
-    /// Waits until a client has taken less than it has to: as slowly as a body may be sent, its answers may be read.
+    /// Waits until a client has taken less than it has to, within a while or in all.
     pub async fn stalled(&self, limits: &Limits) {
         loop {
-            let due = {
-                let pieces = self.lock();
-                let allowed = limits.time_of_body(pieces.n_bytes);
-                pieces.began.map(|began| began + allowed)
-            };
-            match due {
-                None => self.is_begun.notified().await,
-                Some(due) if due <= Instant::now() => return,
-                Some(due) => sleep_until(due).await,
+            let (from, n_sent) = (Instant::now(), self.n_sent.load(Ordering::Relaxed));
+            if self.lock().began.is_none() {
+                self.is_begun.notified().await;
+                continue;
+            }
+            sleep_until(from + limits.answer_time).await;
+            let n_sent = self.n_sent.load(Ordering::Relaxed) - n_sent;
+            if self.lock().is_slow(from, n_sent, limits) {
+                return;
             }
         }
     }
@@ -83,8 +102,26 @@ impl Unread {
             self.is_begun.notify_one();
         }
         drop(pieces);
-        let unread = self.clone();
-        Bytes::from_owner(Piece { bytes, unread })
+        let ticket = self.admission.stream();
+        ticket.count(bytes.len());
+        Bytes::from_owner(Piece {
+            bytes,
+            unread: self.clone(),
+            _ticket: ticket,
+        })
+    }
+}
+
+impl Pieces {
+    /// Returns whether they are taken too slowly, of which so many bytes were since a moment.
+    fn is_slow(&self, from: Instant, n_sent: u64, limits: &Limits) -> bool {
+        let Some(began) = self.began else {
+            return false;
+        };
+        let rate = limits.min_body_rate as f64;
+        let least = rate * limits.answer_time.as_secs_f64();
+        let in_all = limits.answer_time.as_secs_f64() + self.n_bytes as f64 / rate.max(1.0);
+        began <= from && (n_sent as f64) < least || began.elapsed().as_secs_f64() > in_all
     }
 }
 
@@ -92,6 +129,7 @@ impl Unread {
 struct Piece {
     bytes: Bytes,
     unread: Arc<Unread>,
+    _ticket: Ticket,
 }
 
 impl AsRef<[u8]> for Piece {

@@ -211,10 +211,11 @@ impl Servable for Large {
     }
 }
 
-/// A server whose answers have to be taken within 300 ms.
+/// A server whose answers have to be taken within 300 ms, as soon as they are seen to be slower.
 fn large() -> Server {
     let limits = Limits {
-        body_time: Duration::from_millis(300),
+        answer_time: Duration::from_millis(300),
+        body_time: Duration::from_secs(10),
         min_body_rate: 1 << 40,
         ..Limits::default()
     };
@@ -241,6 +242,10 @@ fn answers_that_nobody_reads_are_let_go() {
         std::thread::yield_now();
     }
     // One who reads gets all of it.
+    let server = start(
+        vec![("large", Arc::new(Large(Times::new(1.0))))],
+        Limits::default(),
+    );
     let answer = Client::new(&server).send(&request).answer();
     assert_eq!(answer.status, 200);
     assert!(answer.body.len() > LARGE_BYTES);
