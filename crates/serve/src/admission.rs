@@ -9,42 +9,64 @@ use crate::limits::Limits;
 use crate::refusal::Refusal;
 
 /// The requests that are admitted, counted. One for a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Admission {
+    max_requests: usize,
+    max_bytes: usize,
     n_requests: AtomicUsize,
     n_bytes: AtomicUsize,
     n_rejected: AtomicU64,
 }
 
-/// A request's place among those that are admitted, which it gives back when it ends.
+/// A place among the requests that are admitted, which is given back when the ticket is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
-    n_bytes: usize,
+    /// One for a request, none for bytes alone.
+    n_requests: usize,
+    /// The bytes that are counted for it. One task at a time changes them.
+    n_bytes: AtomicUsize,
 }
 
 impl Admission {
+    /// Makes the counts of a server with these limits.
+    pub fn new(limits: &Limits) -> Arc<Admission> {
+        Arc::new(Admission {
+            max_requests: limits.max_in_flight,
+            max_bytes: limits.max_in_flight_bytes,
+            n_requests: AtomicUsize::new(0),
+            n_bytes: AtomicUsize::new(0),
+            n_rejected: AtomicU64::new(0),
+        })
+    }
+
     /// Admits a request whose body has so many bytes, or refuses it at once.
     ///
     /// # Errors
     ///
     /// `Unavailable` if there are too many requests or bytes.
-    pub fn admit(self: &Arc<Self>, n_bytes: usize, limits: &Limits) -> Result<Ticket, Refusal> {
+    pub fn admit(self: &Arc<Self>, n_bytes: usize) -> Result<Ticket, Refusal> {
         // Ordering: a count, which orders no memory.
         let n_requests = self.n_requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let n_bytes_in_all = self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
         let ticket = Ticket {
             admission: self.clone(),
-            n_bytes,
+            n_requests: 1,
+            n_bytes: AtomicUsize::new(0),
         };
-        if n_requests > limits.max_in_flight {
-            return Err(self.over(format!("{} requests", limits.max_in_flight)));
+        if n_requests > self.max_requests {
+            return Err(self.over(format!("{} requests", self.max_requests)));
         }
-        // A request that is alone is held to the limit on its own bytes only.
-        if n_requests > 1 && n_bytes_in_all > limits.max_in_flight_bytes {
-            return Err(self.over(format!("{} bytes of requests", limits.max_in_flight_bytes)));
-        }
+        ticket.hold(n_bytes)?;
         Ok(ticket)
+    }
+
+    /// Returns a ticket for bytes alone, of a stream or an answer, of which there are none yet.
+    pub fn stream(self: &Arc<Self>) -> Ticket {
+        Ticket {
+            admission: self.clone(),
+            n_requests: 0,
+            n_bytes: AtomicUsize::new(0),
+        }
     }
 
     fn over(&self, limit: String) -> Refusal {
@@ -58,6 +80,11 @@ impl Admission {
         self.n_requests.load(Ordering::Relaxed)
     }
 
+    /// Returns the bytes that are counted for them.
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+
     /// Returns the number of requests that were refused.
     pub fn n_rejected(&self) -> u64 {
         self.n_rejected.load(Ordering::Relaxed)
@@ -65,30 +92,46 @@ impl Admission {
 }
 
 impl Ticket {
-    /// Admits more bytes of the request.
+    /// Counts so many bytes in all, if fewer were counted before.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if there are too many.
-    pub fn grow(&mut self, n_bytes: usize, limits: &Limits) -> Result<(), Refusal> {
-        let admission = &self.admission;
-        let n_in_all = admission.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
-        self.n_bytes += n_bytes;
-        match admission.n_in_flight() > 1 && n_in_all > limits.max_in_flight_bytes {
-            true => {
-                Err(admission.over(format!("{} bytes of requests", limits.max_in_flight_bytes)))
-            }
+    /// `Unavailable` if there are too many of all requests together. One that has all of them is held to the limit on its
+    /// own bytes only.
+    pub fn hold(&self, n_bytes: usize) -> Result<(), Refusal> {
+        let before = self.n_bytes.load(Ordering::Relaxed);
+        if n_bytes <= before {
+            return Ok(());
+        }
+        self.n_bytes.store(n_bytes, Ordering::Relaxed);
+        let (admission, more) = (&self.admission, n_bytes - before);
+        let in_all = admission.n_bytes.fetch_add(more, Ordering::Relaxed) + more;
+        match in_all > n_bytes && in_all > admission.max_bytes {
+            true => Err(admission.over(format!("{} bytes of requests", admission.max_bytes))),
             false => Ok(()),
         }
+    }
+
+    /// Counts so many more bytes, of something that is there already.
+    pub fn count(&self, n_bytes: usize) {
+        self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+        self.admission.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+    }
+
+    /// Counts no bytes any more.
+    pub fn let_go(&self) {
+        let n_bytes = self.n_bytes.swap(0, Ordering::Relaxed);
+        self.admission.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.admission.n_requests.fetch_sub(1, Ordering::Relaxed);
+        self.let_go();
+        let n_requests = self.n_requests;
         self.admission
-            .n_bytes
-            .fetch_sub(self.n_bytes, Ordering::Relaxed);
+            .n_requests
+            .fetch_sub(n_requests, Ordering::Relaxed);
     }
 }
 
@@ -96,28 +139,45 @@ impl Drop for Ticket {
 mod tests {
     use super::*;
 
-    #[test]
-    fn requests_and_bytes_over_the_limits_are_refused_until_others_end() {
-        let admission = Arc::new(Admission::default());
-        let limits = Limits {
+    fn admission() -> Arc<Admission> {
+        Admission::new(&Limits {
             max_in_flight: 2,
             max_in_flight_bytes: 100,
             ..Limits::default()
-        };
-        let first = admission.admit(200, &limits).unwrap();
-        let error = admission.admit(1, &limits).unwrap_err();
+        })
+    }
+
+    #[test]
+    fn requests_and_bytes_over_the_limits_are_refused_until_others_end() {
+        let admission = admission();
+        let first = admission.admit(200).unwrap();
+        let error = admission.admit(1).unwrap_err();
         assert!(error.message().contains("100 bytes"), "{error:?}");
         drop(first);
-        let mut grows = admission.admit(0, &limits).unwrap();
-        grows.grow(200, &limits).unwrap();
-        let other = admission.admit(0, &limits);
-        assert!(other.is_err(), "{other:?}");
-        drop((grows, other));
-        let two = [10, 10].map(|n_bytes| admission.admit(n_bytes, &limits).unwrap());
-        let error = admission.admit(0, &limits).unwrap_err();
+        let two = [10, 10].map(|n_bytes| admission.admit(n_bytes).unwrap());
+        let error = admission.admit(0).unwrap_err();
         assert_eq!(error.status(), 503);
         assert!(error.message().contains("2 requests"), "{error:?}");
         drop(two);
-        assert_eq!((admission.n_in_flight(), admission.n_rejected()), (0, 3));
+        assert_eq!((admission.n_in_flight(), admission.n_rejected()), (0, 2));
+        assert_eq!(admission.n_bytes(), 0);
+    }
+
+    #[test]
+    fn bytes_are_counted_once_as_they_become_more() {
+        let admission = admission();
+        let grows = admission.admit(10).unwrap();
+        for n_bytes in [60, 20, 60] {
+            grows.hold(n_bytes).unwrap();
+            assert_eq!(admission.n_bytes(), 60);
+        }
+        let stream = admission.stream();
+        stream.hold(40).unwrap();
+        assert!(stream.hold(41).is_err());
+        assert!(admission.admit(1).is_err());
+        stream.let_go();
+        let other = admission.admit(40).unwrap();
+        drop((grows, other, stream));
+        assert_eq!((admission.n_in_flight(), admission.n_bytes()), (0, 0));
     }
 }

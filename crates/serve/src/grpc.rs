@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
@@ -21,7 +21,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Code, Status, Streaming};
 
-use self::arriving::Arriving;
+use self::arriving::{Arriving, Taken, Takes};
 use crate::admission::Ticket;
 use crate::http::Payload;
 use crate::model::Loaded;
@@ -45,7 +45,22 @@ struct Call {
     /// The time that the client gives it.
     timeout: Option<Duration>,
     /// The place among the requests to models that are there, of a call with one message.
-    ticket: Option<Arc<Mutex<Ticket>>>,
+    ticket: Option<Arc<Ticket>>,
+    /// Told of the messages that are taken, of a call with any number of them.
+    taken: Option<Taken>,
+    /// The most bytes of a message.
+    max_bytes: usize,
+}
+
+impl Call {
+    /// Returns the place among the requests to models of a message: that of the call, or, for one of a stream with so many
+    /// bytes, its own.
+    fn admitted(&self, n_bytes: impl FnOnce() -> usize) -> Result<Arc<Ticket>, Refusal> {
+        match &self.ticket {
+            Some(ticket) => Ok(ticket.clone()),
+            None => Ok(Arc::new(self.shared.admit_message(n_bytes())?)),
+        }
+    }
 }
 
 /// Returns whether a request is one of gRPC, by its head.
@@ -69,23 +84,27 @@ pub(crate) async fn answer(
         let response = status(refusal).into_http::<tonic::body::Body>();
         return Ok(response.map(Payload::Grpc));
     }
-    let mut call = Call {
-        shared,
+    let takes = match takes(&shared, &path) {
+        Ok(takes) => takes,
+        Err(refusal) => {
+            let response = status(refusal).into_http::<tonic::body::Body>();
+            return Ok(response.map(Payload::Grpc));
+        }
+    };
+    let (ticket, taken) = match &takes {
+        Takes::Plain => (None, None),
+        Takes::Tensors(ticket) => (Some(ticket.clone()), None),
+        Takes::Stream(taken) => (None, Some(taken.clone())),
+    };
+    let call = Call {
         began,
         timeout,
-        ticket: None,
+        ticket,
+        taken,
+        max_bytes: takes.max_bytes(&shared),
+        shared,
     };
-    if takes_tensors(&path) {
-        // Counted before anything is read, and its bytes as they come.
-        match call.shared.admit(0) {
-            Ok(ticket) => call.ticket = Some(Arc::new(Mutex::new(ticket))),
-            Err(refusal) => {
-                let response = status(refusal).into_http::<tonic::body::Body>();
-                return Ok(response.map(Payload::Grpc));
-            }
-        }
-    }
-    let request = request.map(|body| Arriving::new(body, &call));
+    let request = request.map(|body| Arriving::new(body, &call, takes));
     let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     let answered = match parts {
         Some(("inference.GRPCInferenceService", method)) => {
@@ -104,13 +123,18 @@ pub(crate) async fn answer(
     Ok(response.map(Payload::Grpc))
 }
 
-/// Returns whether a method takes the inputs of a model in one message.
-fn takes_tensors(path: &str) -> bool {
-    matches!(
-        path,
+/// Returns which messages a method takes, of which those with inputs of a model are counted before anything is read.
+fn takes(shared: &Shared, path: &str) -> Result<Takes, Refusal> {
+    match path {
         "/inference.GRPCInferenceService/ModelInfer"
-            | "/tensorflow.serving.PredictionService/Predict"
-    )
+        | "/tensorflow.serving.PredictionService/Predict" => {
+            Ok(Takes::Tensors(Arc::new(shared.admit(0)?)))
+        }
+        "/inference.GRPCInferenceService/ModelStreamInfer" => {
+            Ok(Takes::Stream(Taken::new(shared.admission.stream())))
+        }
+        _ => Ok(Takes::Plain),
+    }
 }
 
 /// Returns the scope that a token must have for a method; `None` for one that is open to all.
@@ -147,6 +171,11 @@ pub(crate) fn tensorflow_inputs_of(
 fn decoded<M: Message + Default>(message: impl Buf) -> Result<M, Refusal> {
     M::decode(message)
         .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
+}
+
+/// Reads a head, for those who check from outside. Returns whether it can be read, and the scope that it needs.
+pub(crate) fn read_head(path: &str, headers: &HeaderMap) -> (bool, Option<Scope>) {
+    (timeout_of(headers).is_ok(), scope_of(path))
 }
 
 /// Returns messages with inputs, of KServe's service and of TensorFlow Serving's.
@@ -194,31 +223,32 @@ fn timeout_of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
 async fn unary<M, R, F>(
     call: &Call,
     request: Request<Arriving>,
-    method: fn(Call, M) -> F,
+    run: fn(Call, M) -> F,
 ) -> Result<Response<tonic::body::Body>, Status>
 where
     M: Message + Default + 'static,
     R: Message + 'static,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
 {
-    let service = Unary {
+    let method = Method {
         call: call.clone(),
-        method,
+        run,
     };
-    Ok(grpc::<R, M>(call).unary(service, request).await)
+    Ok(grpc::<R, M>(call).unary(method, request).await)
 }
 
 /// Returns what reads and writes the messages of a call.
 fn grpc<R: Message + 'static, M: Message + Default + 'static>(call: &Call) -> Grpc<Prost<R, M>> {
-    Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.shared.limits.max_request_bytes)
+    Grpc::new(Prost(PhantomData)).max_decoding_message_size(call.max_bytes)
 }
 
-struct Unary<M, F> {
+/// A method, as tonic takes it: called with what comes in, it returns what goes out.
+struct Method<I, O> {
     call: Call,
-    method: fn(Call, M) -> F,
+    run: fn(Call, I) -> O,
 }
 
-impl<M, R, F> UnaryService<M> for Unary<M, F>
+impl<M, R, F> UnaryService<M> for Method<M, F>
 where
     R: Message + 'static,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
@@ -227,35 +257,12 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<R>, Status>> + Send>>;
 
     fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
-        let answered = (self.method)(self.call.clone(), request.into_inner());
+        let answered = (self.run)(self.call.clone(), request.into_inner());
         Box::pin(async move { answered.await.map(tonic::Response::new).map_err(status) })
     }
 }
 
-/// Answers a call of one message by any number of messages.
-async fn watching<M, R, S>(
-    call: &Call,
-    request: Request<Arriving>,
-    method: fn(Call, M) -> S,
-) -> Result<Response<tonic::body::Body>, Status>
-where
-    M: Message + Default + 'static,
-    R: Message + 'static,
-    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
-{
-    let service = Watching {
-        call: call.clone(),
-        method,
-    };
-    Ok(grpc::<R, M>(call).server_streaming(service, request).await)
-}
-
-struct Watching<M, S> {
-    call: Call,
-    method: fn(Call, M) -> S,
-}
-
-impl<M, R, S> ServerStreamingService<M> for Watching<M, S>
+impl<M, R, S> ServerStreamingService<M> for Method<M, S>
 where
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
@@ -265,17 +272,12 @@ where
     type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
 
     fn call(&mut self, request: tonic::Request<M>) -> Self::Future {
-        let answers = (self.method)(self.call.clone(), request.into_inner());
+        let answers = (self.run)(self.call.clone(), request.into_inner());
         std::future::ready(Ok(tonic::Response::new(answers)))
     }
 }
 
-struct Both<M, S> {
-    call: Call,
-    method: fn(Call, Streaming<M>) -> S,
-}
-
-impl<M, R, S> StreamingService<M> for Both<M, S>
+impl<M, R, S> StreamingService<M> for Method<Streaming<M>, S>
 where
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
@@ -285,27 +287,45 @@ where
     type Future = std::future::Ready<Result<tonic::Response<S>, Status>>;
 
     fn call(&mut self, request: tonic::Request<Streaming<M>>) -> Self::Future {
-        let answers = (self.method)(self.call.clone(), request.into_inner());
+        let answers = (self.run)(self.call.clone(), request.into_inner());
         std::future::ready(Ok(tonic::Response::new(answers)))
     }
 }
 
-/// Answers a call of any number of messages by any number of messages.
-async fn streaming<M, R, S>(
+/// Answers a call of one message by any number of messages.
+async fn watching<M, R, S>(
     call: &Call,
     request: Request<Arriving>,
-    method: fn(Call, Streaming<M>) -> S,
+    run: fn(Call, M) -> S,
 ) -> Result<Response<tonic::body::Body>, Status>
 where
     M: Message + Default + 'static,
     R: Message + 'static,
     S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
 {
-    let service = Both {
+    let method = Method {
         call: call.clone(),
-        method,
+        run,
     };
-    Ok(grpc::<R, M>(call).streaming(service, request).await)
+    Ok(grpc::<R, M>(call).server_streaming(method, request).await)
+}
+
+/// Answers a call of any number of messages by any number of messages.
+async fn streaming<M, R, S>(
+    call: &Call,
+    request: Request<Arriving>,
+    run: fn(Call, Streaming<M>) -> S,
+) -> Result<Response<tonic::body::Body>, Status>
+where
+    M: Message + Default + 'static,
+    R: Message + 'static,
+    S: futures_core::Stream<Item = Result<R, Status>> + Send + 'static,
+{
+    let method = Method {
+        call: call.clone(),
+        run,
+    };
+    Ok(grpc::<R, M>(call).streaming(method, request).await)
 }
 
 /// Returns the status of a refusal.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
+use tfrt_host::Error;
 use tokio::net::TcpStream;
 
 use crate::refusal::Refusal;
@@ -22,7 +23,8 @@ mod page;
 mod payload;
 mod router;
 
-pub(crate) use body::{Upload, read};
+use body::read_document;
+pub(crate) use body::{Upload, read, too_slow};
 pub(crate) use gone::unless_gone;
 pub(crate) use payload::Payload;
 use router::{ModelAsk, Route, V1Ask};
@@ -86,11 +88,11 @@ async fn endpoint(
         Route::Server => Ok(json(&v2::metadata::server(shared))),
         Route::Metrics => Ok(text(metrics::render(shared))),
         Route::Index => {
-            let body = read(upload, &shared.limits, 0).await?;
+            let body = read_document(upload, &shared.limits).await?;
             Ok(json(&v2::repository::index(shared, &body)?))
         }
         Route::Load(name) | Route::Unload(name) => {
-            let body = read(upload, &shared.limits, 0).await?;
+            let body = read_document(upload, &shared.limits).await?;
             v2::repository::change(shared, name, matches!(route, Route::Load(_)), &body).await?;
             Ok(empty(StatusCode::OK))
         }
@@ -126,6 +128,42 @@ async fn endpoint(
             }
             ModelAsk::Infer => v2::infer(exchange, name, version, headers, upload).await,
         },
+    }
+}
+
+/// Reads a head as [`answer`] does, for those who check from outside. Returns whether there is such an endpoint.
+///
+/// # Errors
+///
+/// If it is open to all, and none of those on the server's health or the page.
+pub(crate) fn read_head(
+    method: &Method,
+    path: &str,
+    headers: &hyper::HeaderMap,
+) -> Result<bool, Error> {
+    let _ = encoding::Encoding::of(headers);
+    let _ = v2::json_length(headers);
+    let (is_known, scope) = match grpc::is_grpc(headers) {
+        true => grpc::read_head(path, headers),
+        false => {
+            let route = router::route(method, path);
+            let scope = route.as_ref().map_or(Some(Scope::Metadata), Route::scope);
+            (route.is_ok(), scope)
+        }
+    };
+    let names = [
+        "",
+        "live",
+        "ready",
+        "ServerLive",
+        "ServerReady",
+        "Check",
+        "Watch",
+    ];
+    let last = path.strip_suffix('/').unwrap_or(path).rsplit('/').next();
+    match scope.is_some() || last.is_some_and(|last| names.contains(&last)) {
+        true => Ok(is_known),
+        false => Err(Error::internal(format!("'{path}' is open to all"))),
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use tfrt_host::{AnyAsyncValue, Error, HostAllocator, HostContext, RequestContext};
 use tfrt_tensor::{Tensor, TensorFormat, convert};
 
+use crate::admission::Ticket;
 use crate::batch::{Answered, Batcher, Joinable};
 use crate::limits::Limits;
-use crate::model::Loaded;
+use crate::model::{Loaded, bytes_of};
 use crate::refusal::Refusal;
 use crate::statistics::Times;
 
@@ -16,6 +17,8 @@ use crate::statistics::Times;
 pub(crate) struct Surroundings<'a> {
     pub host: &'a HostContext,
     pub limits: &'a Limits,
+    /// The place of the request, for which what it holds is counted.
+    pub ticket: &'a Ticket,
     /// When the request began.
     pub began: Instant,
     /// The time that it may take, by what the client asks for.
@@ -38,6 +41,12 @@ pub(crate) async fn infer(
 ) -> Result<Inferred, Refusal> {
     let called = Instant::now();
     let n_rows = rows(&inputs);
+    // Elements may take more memory than the text that they were read of, strings and rows that are filled up above all.
+    let n_bytes = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
+    if let Err(refusal) = surroundings.ticket.hold(n_bytes) {
+        count_failure(model, surroundings.began, &refusal.error);
+        return Err(refusal);
+    }
     let request = request(surroundings);
     let guard = CancelOnDrop(Some((request.clone(), model.clone())));
     let answered = match joinable(model, inputs) {

@@ -28,10 +28,15 @@ pub struct Limits {
     /// The time that a body may take, beside a second for each [`min_body_rate`](Self::min_body_rate) bytes of it.
     /// Default: 5 s.
     pub body_time: Duration,
-    /// Bytes of a body that must come in a second. Default: 16 KiB.
+    /// Bytes of a body that must come in a second, or of answers that must be taken. Default: 16 KiB.
     pub min_body_rate: usize,
+    /// The time within which a client must take so many bytes of the answers that wait for it. Default: 30 s.
+    pub answer_time: Duration,
     /// The time that a request may take, unless it asks for less. Default: 30 s.
     pub deadline: Duration,
+    /// The time for which files of certificates and tokens are taken for what they were, before they are looked at again.
+    /// Default: 1 s.
+    pub trust_time: Duration,
 }
 
 impl Default for Limits {
@@ -48,7 +53,9 @@ impl Default for Limits {
             handshake_time: Duration::from_secs(5),
             body_time: Duration::from_secs(5),
             min_body_rate: 16 << 10,
+            answer_time: Duration::from_secs(30),
             deadline: Duration::from_secs(30),
+            trust_time: Duration::from_secs(1),
         }
     }
 }

@@ -95,6 +95,13 @@ fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt
     writeln!(text, "tfrt_in_flight {}", admission.n_in_flight())?;
     head(
         text,
+        "tfrt_in_flight_bytes",
+        "Bytes that are counted for them",
+        "gauge",
+    )?;
+    writeln!(text, "tfrt_in_flight_bytes {}", admission.n_bytes())?;
+    head(
+        text,
         "tfrt_rejected_total",
         "Requests over the capacity",
         "counter",

@@ -94,7 +94,8 @@ impl Begun<'_> {
     }
 }
 
-fn bytes_of(tensor: &Tensor) -> usize {
+/// Returns the memory that the elements of a tensor take.
+pub(crate) fn bytes_of(tensor: &Tensor) -> usize {
     match tensor {
         Tensor::String(strings) => strings
             .strings()

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method, Uri};
 use tfrt_host::{AnyAsyncValue, Error, RequestContext};
 use tfrt_tensor::{DType, Tensor};
 
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::servable::{Description, Dim, Place, Servable, TensorInfo};
-use crate::{grpc, v1, v2};
+use crate::{grpc, http, v1, v2};
 
 /// The inputs of a request, or why it is refused.
 type Read = Result<Vec<(String, Tensor)>, Refusal>;
@@ -47,15 +49,15 @@ impl Servable for Silent {
     }
 }
 
-/// Makes the model; TensorFlow Serving's JSON has no form for one with halves.
-fn model(has_halves: bool) -> Loaded {
+/// Makes the model.
+fn model() -> Loaded {
     let tensor = |name: &str, dtype, dims| TensorInfo {
         name: name.to_owned(),
         dtype,
         dims,
     };
     let rows = vec![Dim::Symbol("N".to_owned()), Dim::Fixed(2)];
-    let mut tensors = vec![
+    let tensors = vec![
         tensor("x", DType::F32, Some(rows)),
         tensor("s", DType::String, None),
         tensor("h", DType::F16, None),
@@ -63,7 +65,6 @@ fn model(has_halves: bool) -> Loaded {
         tensor("i", DType::I8, None),
         tensor("n", DType::I64, None),
     ];
-    tensors.retain(|info| has_halves || info.dtype != DType::F16);
     let description = Description {
         platform: "test".to_owned(),
         inputs: tensors.clone(),
@@ -81,17 +82,22 @@ fn length_of(bytes: &[u8]) -> (usize, &[u8]) {
 }
 
 /// Reads bytes behind the first, which says how, as a request; what comes out is written as KServe has it, and read again.
-/// Returns whether they are a request.
+/// Of a head, it is looked at who may ask for it. Returns whether they are a request.
 ///
 /// # Errors
 ///
-/// If what was written is not read, or is read as something else.
+/// If what was written is not read, or is read as something else; if a head needs no token that should.
 pub fn read_again(bytes: &[u8]) -> Result<bool, Error> {
     let Some((first, request)) = bytes.split_first() else {
         return Ok(false);
     };
-    let kind = usize::from(*first) % READERS.len();
-    let (model, read) = (model(kind != 2), READERS[kind]);
+    let kind = usize::from(*first) % (READERS.len() + 1);
+    let (Some(read), model) = (READERS.get(kind), model()) else {
+        return match head_of(request) {
+            None => Ok(false),
+            Some((method, uri, headers)) => http::read_head(&method, uri.path(), &headers),
+        };
+    };
     let Ok(inputs) = read(&model, request) else {
         return Ok(false);
     };
@@ -101,6 +107,21 @@ pub fn read_again(bytes: &[u8]) -> Result<bool, Error> {
         true => Ok(true),
         false => Err(Error::invalid_argument("tensors are read otherwise")),
     }
+}
+
+/// Reads a line with a method and a path, and lines with a header each.
+fn head_of(bytes: &[u8]) -> Option<(Method, Uri, HeaderMap)> {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let mut first = lines.next()?.splitn(2, |byte| *byte == b' ');
+    let method = Method::from_bytes(first.next()?).ok()?;
+    let uri = Uri::try_from(first.next()?).ok()?;
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let name = HeaderName::from_bytes(parts.next()?).ok()?;
+        headers.append(name, HeaderValue::from_bytes(parts.next()?).ok()?);
+    }
+    Some((method, uri, headers))
 }
 
 /// Writes tensors as a request: JSON, and the elements behind it. Returns the length of the JSON, too.
@@ -137,9 +158,11 @@ pub fn examples() -> Vec<Vec<u8>> {
         .to_vec();
     binary.put_slice(head);
     binary.put_slice(&[0, 60, 0, 188, 0, 124, 1, 0, 0, 0, 255]);
-    let rows = br#"{"instances": [{"x": [1, 2], "s": {"b64": "aGk="}, "i": 3}, {"x": [3, 4], "s": "b", "i": -4}]}"#;
+    let rows = br#"{"instances": [{"x": [1, 2], "s": {"b64": "aGk="}, "h": 0.1, "i": 3}, {"x": [3, 4], "s": "b", "h": -1e9, "i": -4}]}"#;
     let columns = br#"{"signature_name": "serving_default", "inputs": {"x": [[1, 2]], "b": [[true, false]], "n": 7}}"#;
     let [kserve, tensorflow] = grpc::examples();
+    let head = b"POST /v2/models/m/versions/1/infer\ninference-header-content-length:17\ncontent-encoding:gzip\nauthorization:Bearer 0123456789abcdef";
+    let call = b"POST /inference.GRPCInferenceService/ModelInfer\ncontent-type:application/grpc+proto\ngrpc-timeout:200m";
     let of = |kind: u8, bytes: &[u8]| [&[kind], bytes].concat();
     vec![
         of(0, json),
@@ -148,6 +171,10 @@ pub fn examples() -> Vec<Vec<u8>> {
         of(2, columns),
         of(3, &kserve),
         of(4, &tensorflow),
+        of(5, head),
+        of(5, call),
+        of(5, b"GET /v1/models/m/versions/2/metadata"),
+        of(5, b"GET /v2/health/ready"),
     ]
 }
 

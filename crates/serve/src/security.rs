@@ -1,8 +1,11 @@
 //! [`Security`]: who may ask for what. Certificates and tokens come from files, which are read again when they change.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 #[cfg(feature = "tls")]
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::HeaderMap;
 use tfrt_host::Error;
@@ -39,12 +42,17 @@ pub(crate) struct Security {
     tokens: Option<Watched<Tokens>>,
     #[cfg(feature = "tls")]
     tls: Option<Watched<Arc<tokio_rustls::rustls::ServerConfig>>>,
+    /// How long files are taken for what they were when they were last looked at.
+    pub trust_time: Duration,
 }
 
 impl Security {
     /// Asks for tokens, of a file.
     pub fn set_tokens(&mut self, path: &Path) -> Result<(), Error> {
-        let read = |paths: &[PathBuf]| Tokens::parse(&read("tokens", &paths[0])?);
+        let read = |paths: &[PathBuf]| {
+            let file = NamedFile::read("tokens", &paths[0])?;
+            Tokens::parse(&file.name, &file.bytes)
+        };
         self.tokens = Some(Watched::new(vec![path.to_owned()], read)?);
         Ok(())
     }
@@ -61,16 +69,19 @@ impl Security {
             .cloned()
             .collect();
         let config = move |_: &[PathBuf]| {
-            let given = |name: &str, path: &Option<PathBuf>| {
-                path.as_ref().map(|path| read(name, path)).transpose()
+            let given = |what: &str, path: &Option<PathBuf>| {
+                let path = path.as_ref();
+                path.map(|path| NamedFile::read(what, path)).transpose()
             };
-            let client_ca = given("client_ca", &files.client_ca)?;
-            let revoked = given("revoked", &files.revoked)?;
+            let cert = NamedFile::read("certificate", &files.cert)?;
+            let key = NamedFile::read("key", &files.key)?;
+            let client_ca = given("authority of clients", &files.client_ca)?;
+            let revoked = given("revoked certificates", &files.revoked)?;
             let pem = ServerPem {
-                cert: &read("cert", &files.cert)?,
-                key: &read("key", &files.key)?,
-                client_ca: client_ca.as_deref(),
-                revoked: revoked.as_deref(),
+                cert: cert.pem(),
+                key: key.pem(),
+                client_ca: client_ca.as_ref().map(NamedFile::pem),
+                revoked: revoked.as_ref().map(NamedFile::pem),
             };
             server_config(&pem, &[b"h2", b"http/1.1"])
         };
@@ -81,7 +92,9 @@ impl Security {
     /// Returns by what connections are encrypted, if they are.
     #[cfg(feature = "tls")]
     pub fn tls(&self) -> Option<Arc<tokio_rustls::rustls::ServerConfig>> {
-        self.tls.as_ref().map(|tls| Arc::clone(&*tls.get()))
+        self.tls
+            .as_ref()
+            .map(|tls| Arc::clone(&*tls.get(self.trust_time)))
     }
 
     /// Checks that a request may ask for something, by its head. `None` is open to all.
@@ -91,7 +104,7 @@ impl Security {
     /// `Unauthenticated` without a token that is known, `PermissionDenied` for one without the scope.
     pub fn check(&self, headers: &HeaderMap, scope: Option<Scope>) -> Result<(), Refusal> {
         match (&self.tokens, scope) {
-            (Some(tokens), Some(scope)) => tokens.get().check(headers, scope),
+            (Some(tokens), Some(scope)) => tokens.get(self.trust_time).check(headers, scope),
             _ => Ok(()),
         }
     }
@@ -107,14 +120,33 @@ impl Security {
     }
 }
 
-/// Reads a file of the command line, never more than is asked for.
-fn read(what: &str, path: &Path) -> Result<Vec<u8>, Error> {
-    let refused = |why: String| {
-        Error::invalid_argument(format!("{what}: cannot read '{}': {why}", path.display()))
-    };
-    let length = std::fs::metadata(path).map_err(|error| refused(text_of(&error)))?;
-    if length.len() > MAX_FILE_BYTES {
-        return Err(refused(format!("it has more than {MAX_FILE_BYTES} bytes")));
+/// A file of the command line that was read, and its name for errors: the kind of its content, and its path.
+struct NamedFile {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl NamedFile {
+    /// Reads a file of [`MAX_FILE_BYTES`] at most, also one that grows meanwhile or has no end.
+    fn read(what: &str, path: &Path) -> Result<NamedFile, Error> {
+        let name = format!("{what} '{}'", path.display());
+        let refused = |why: &str| Error::invalid_argument(format!("{name}: {why}"));
+        let unread = |error: &io::Error| refused(&format!("cannot be read: {}", text_of(error)));
+        let file = File::open(path).map_err(|error| unread(&error))?;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        let n_read = read.map_err(|error| unread(&error))?;
+        match n_read as u64 > MAX_FILE_BYTES {
+            true => Err(refused(&format!("has more than {MAX_FILE_BYTES} bytes"))),
+            false => Ok(NamedFile { name, bytes }),
+        }
     }
-    std::fs::read(path).map_err(|error| refused(text_of(&error)))
+
+    #[cfg(feature = "tls")]
+    fn pem(&self) -> tfrt_wire::tls::NamedPem<'_> {
+        tfrt_wire::tls::NamedPem {
+            name: &self.name,
+            text: &self.bytes,
+        }
+    }
 }

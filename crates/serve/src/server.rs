@@ -24,6 +24,7 @@ use crate::security::TlsFiles;
 mod connection;
 mod signals;
 mod threads;
+mod unread;
 
 pub(crate) use connection::first;
 pub use signals::Ended;
@@ -41,18 +42,23 @@ pub(crate) struct Shared {
     pub allows_changes: bool,
     /// Whether the server is about to end.
     is_ending: AtomicBool,
-    /// Whether requests are refused since it ends.
+    /// Whether connections end after the requests that they have.
     is_draining: AtomicBool,
 }
 
 impl Shared {
     /// Admits a request to a model whose body has so many bytes.
     pub fn admit(&self, n_bytes: usize) -> Result<Ticket, Refusal> {
+        self.admission.admit(n_bytes)
+    }
+
+    /// Admits a message of a stream, unless the server ends: a stream may go on for ever.
+    pub fn admit_message(&self, n_bytes: usize) -> Result<Ticket, Refusal> {
         if self.is_draining() {
             let message = "the server is ending, and takes no more requests";
             return Err(Error::new(ErrorCode::Unavailable, message).into());
         }
-        self.admission.admit(n_bytes, &self.limits)
+        self.admit(n_bytes)
     }
 
     /// Returns whether requests are taken.
@@ -61,7 +67,7 @@ impl Shared {
         !self.is_ending.load(Ordering::Relaxed) && self.repository.is_ready()
     }
 
-    /// Returns whether requests are refused.
+    /// Returns whether connections end after the requests that they have.
     pub fn is_draining(&self) -> bool {
         // Ordering: a flag, which orders no memory.
         self.is_draining.load(Ordering::Relaxed)
@@ -200,7 +206,7 @@ impl Stopper {
         self.shared.repository.tell_change();
     }
 
-    /// Refuses requests from now on, and lets connections end after those that they have.
+    /// Takes no connections from now on, and lets those that are there end after the requests that they have.
     pub fn drain(&self) {
         self.refuse();
         self.shared.is_draining.store(true, Ordering::Relaxed);
@@ -279,15 +285,16 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// Those of the system: there are no threads or file descriptors left.
-    pub fn start(self) -> io::Result<Server> {
+    pub fn start(mut self) -> io::Result<Server> {
+        self.security.trust_time = self.limits.trust_time;
         let addresses = self.listeners.iter().map(TcpListener::local_addr);
         let addresses = addresses.collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared {
             name: self.name,
             host: self.host,
             repository: self.repository,
+            admission: Admission::new(&self.limits),
             limits: self.limits,
-            admission: Arc::default(),
             security: self.security,
             allows_changes: self.allows_changes,
             is_ending: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! TensorFlow Serving's protocol over HTTP: status, metadata, and `predict` by rows and by columns.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -49,13 +50,15 @@ pub(crate) async fn predict(
     let shared = &exchange.shared;
     let model = shared.repository.find(name, version)?;
     let counted = Counted::new(&model, exchange.began);
-    let _ticket = shared.admit(upload.expected_bytes())?;
-    let body = read(upload, &shared.limits, 0).await?;
+    let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
+    let body = read(upload, &shared.limits, &ticket, 0).await?;
     let (by_rows, inputs) = inputs_of(&model, &body)?;
+    drop(body);
     counted.counts_itself();
     let surroundings = Surroundings {
         host: &shared.host,
         limits: &shared.limits,
+        ticket: &ticket,
         began: exchange.began,
         timeout: None,
     };

@@ -36,9 +36,9 @@ pub(crate) async fn infer(
     let shared = &exchange.shared;
     let model = shared.repository.find(name, version)?;
     let counted = Counted::new(&model, exchange.began);
-    let _ticket = shared.admit(upload.expected_bytes())?;
+    let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
     let json_length = json_length(headers)?;
-    let body = read(upload, &shared.limits, json_length.unwrap_or(0)).await?;
+    let body = read(upload, &shared.limits, &ticket, json_length.unwrap_or(0)).await?;
     let request = match json_length {
         Some(0) => request::raw(&model, body)?,
         _ => request::parse(&model, body, json_length)?,
@@ -46,6 +46,7 @@ pub(crate) async fn infer(
     let surroundings = Surroundings {
         host: &shared.host,
         limits: &shared.limits,
+        ticket: &ticket,
         began: exchange.began,
         timeout: request.timeout,
     };
@@ -96,7 +97,7 @@ pub(crate) fn inputs_of(
 }
 
 /// Returns the length of the JSON in a body, if a header tells it.
-fn json_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
+pub(crate) fn json_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
     let Some(value) = headers.get(JSON_LENGTH) else {
         return Ok(None);
     };

@@ -30,7 +30,7 @@ use webpki::{EndEntityCert, KeyUsage, OwnedCertRevocationList, RevocationOptions
 
 mod server;
 
-pub use server::{ServerPem, server_config};
+pub use server::{NamedPem, ServerPem, server_config};
 
 /// The protocol that runs inside TLS, so that no other server of the cluster's authority is taken for a task.
 const PROTOCOL: &[u8] = b"tfrt-wire/1";
@@ -84,7 +84,10 @@ impl Tls {
         let own = TaskIdentity::of(&chain[0])
             .map_err(|message| Error::invalid_argument(format!("cert: {message}")))?;
         let key = PrivateKeyDer::from_pem_slice(pem.key).map_err(|error| refused("key", &error))?;
-        let revoked = revocation_lists(pem.revoked)?;
+        let revoked = match pem.revoked {
+            None => Vec::new(),
+            Some(text) => revocation_lists("revoked", text)?,
+        };
 
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .with_crls(revoked.clone())
@@ -170,15 +173,13 @@ fn certificates(what: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, 
 }
 
 fn revocation_lists(
-    pem: Option<&[u8]>,
+    what: &str,
+    pem: &[u8],
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, Error> {
-    let Some(pem) = pem else {
-        return Ok(Vec::new());
-    };
     let all = CertificateRevocationListDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-    let all = all.map_err(|error| refused("revoked", &error))?;
+    let all = all.map_err(|error| refused(what, &error))?;
     match all.is_empty() {
-        true => Err(refused("revoked", &"expected a list in PEM, found none")),
+        true => Err(refused(what, &"expected a list in PEM, found none")),
         false => Ok(all),
     }
 }

@@ -5,10 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::Value;
-use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::{
-    Bool, DType, DenseHostTensor, Element, Tensor, TensorMetadata, to_bytes as bytes_of,
-};
+use tfrt_tensor::{Bool, DType, Element, Tensor, TensorMetadata};
 
 use super::messages::{
     Contents, InferRequest, InferResponse, InferTensor, ParameterChoice, Parameters,
@@ -16,7 +13,7 @@ use super::messages::{
 use crate::datatype::{name_of, shown};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
-use crate::v2::data::allocator;
+use crate::v2::data::{allocator, dense};
 use crate::v2::parameters::{self, refuse_unknown_ways};
 use crate::v2::tensors::{
     check_input, check_shape, extents_of, from_bytes, nameless, strings_of, to_bytes,
@@ -143,20 +140,6 @@ fn typed(
         DType::F64 => dense(metadata, contents.doubles),
         _ => strings_of(metadata, contents.strings),
     }
-}
-
-/// The vector behind a tensor.
-struct Owner<T>(Vec<T>);
-
-impl<T: Element> AsRef<[u8]> for Owner<T> {
-    fn as_ref(&self) -> &[u8] {
-        bytes_of(&self.0)
-    }
-}
-
-fn dense<T: Element>(metadata: TensorMetadata, elements: Vec<T>) -> Result<Tensor, Refusal> {
-    let buffer = HostBuffer::from_owner(Owner(elements));
-    Ok(DenseHostTensor::new(metadata, buffer)?.into())
 }
 
 fn narrow<W: Copy + std::fmt::Display, T: Element + TryFrom<W>>(

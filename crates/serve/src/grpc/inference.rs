@@ -66,10 +66,7 @@ pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<Infer
     let model = find(&call, &request.model_name, &request.model_version)?;
     let counted = Counted::new(&model, call.began);
     // One of a stream is admitted by itself.
-    let _ticket = match &call.ticket {
-        Some(_) => None,
-        None => Some(call.shared.admit(request.encoded_len())?),
-    };
+    let ticket = call.admitted(|| request.encoded_len())?;
     let asked = convert::timeout(&request)?;
     let timeout = call.timeout.into_iter().chain(asked).min();
     let wanted = convert::wanted(&model, &request)?;
@@ -78,6 +75,7 @@ pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<Infer
     let surroundings = Surroundings {
         host: &call.shared.host,
         limits: &call.shared.limits,
+        ticket: &ticket,
         began: call.began,
         timeout,
     };

@@ -49,6 +49,9 @@ async fn answer(
             Ok(None) => return,
             Err(status) => Err(status),
             Ok(Some(request)) => {
+                if let Some(taken) = &call.taken {
+                    taken.note();
+                }
                 let mut call = call.clone();
                 call.began = Instant::now();
                 Ok(match inference::infer(call, request).await {

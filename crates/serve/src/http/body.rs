@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,12 +13,16 @@ use tfrt_host::ErrorCode;
 use tokio::time::{Instant, timeout_at};
 
 use super::encoding::Encoding;
+use crate::admission::Ticket;
 use crate::limits::Limits;
 use crate::refusal::Refusal;
 
 /// Bytes, and the time, for which a client that was refused may go on sending before its connection is closed.
 const DISCARDED_BYTES: usize = 1 << 20;
 const DISCARDED_TIME: Duration = Duration::from_secs(1);
+
+/// The most bytes of a body without tensors. These are not counted for a request, and are few on all connections together.
+const MAX_DOCUMENT_BYTES: usize = 64 << 10;
 
 /// Where the part of a body that is not JSON begins in memory: so that most tensors lie as their elements must.
 const ALIGNMENT: usize = 64;
@@ -39,7 +44,7 @@ impl Upload {
         }
     }
 
-    /// Returns the bytes that the client has said to send, or what a body of unknown length is taken for.
+    /// Returns the bytes that the client has said to send, 0 for a body of unknown length.
     pub fn expected_bytes(&self) -> usize {
         let length = self.length.unwrap_or(0);
         usize::try_from(length).unwrap_or(usize::MAX)
@@ -72,30 +77,56 @@ impl Upload {
     }
 }
 
-/// Reads a body to its end. The byte at `split`, where JSON ends, lies at an address that elements of tensors may have.
+/// Reads a body with tensors to its end, whose bytes are counted for the request as they come, and as they are unpacked.
+/// The byte at `split`, where JSON ends, lies at an address that elements of tensors may have.
 ///
 /// # Errors
 ///
 /// 413 for a body over the limit, 408 for one that comes too slowly, 415 for one that is encoded in another way
-/// than gzip and deflate; `InvalidArgument` if it ends before its end.
+/// than gzip and deflate; `Unavailable` if there are too many bytes of all requests; `InvalidArgument` if it ends before
+/// its end.
 pub(crate) async fn read(
     upload: &mut Upload,
     limits: &Limits,
+    ticket: &Arc<Ticket>,
     split: usize,
 ) -> Result<Bytes, Refusal> {
     let max = limits.max_request_bytes;
+    let hold = |n_bytes| ticket.hold(n_bytes);
     match upload.encoding.clone()? {
-        None => read_as_is(upload, limits, split).await,
+        None => read_as_is(upload, limits, max, &hold, split).await,
         Some(encoding) => {
-            let packed = read_as_is(upload, limits, 0).await?;
-            encoding.decode(packed, max, split).await
+            let packed = read_as_is(upload, limits, max, &hold, 0).await?;
+            encoding.decode(packed, max, ticket.clone(), split).await
         }
     }
 }
 
-/// Reads a body as it was sent.
-async fn read_as_is(upload: &mut Upload, limits: &Limits, split: usize) -> Result<Bytes, Refusal> {
-    let max = limits.max_request_bytes;
+/// Reads a body without tensors.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub(crate) async fn read_document(upload: &mut Upload, limits: &Limits) -> Result<Bytes, Refusal> {
+    let max = limits.max_request_bytes.min(MAX_DOCUMENT_BYTES);
+    if upload.encoding.clone()?.is_some() {
+        return Err(Refusal::with_status(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ErrorCode::Unimplemented,
+            "expected a body as it is: only those with tensors may be compressed",
+        ));
+    }
+    read_as_is(upload, limits, max, &|_| Ok(()), 0).await
+}
+
+/// Reads a body of `max` bytes at most as it was sent, and tells `hold` how many have come.
+async fn read_as_is(
+    upload: &mut Upload,
+    limits: &Limits,
+    max: usize,
+    hold: &(dyn Fn(usize) -> Result<(), Refusal> + Sync),
+    split: usize,
+) -> Result<Bytes, Refusal> {
     let length = upload.expected_bytes();
     if length > max {
         return Err(too_large(max));
@@ -107,6 +138,7 @@ async fn read_as_is(upload: &mut Upload, limits: &Limits, split: usize) -> Resul
         Ok(Some(part)) => part.map_err(|error| cut(&error, 0, length))?,
     };
     // Mostly the whole body has come with the head.
+    hold(first.len())?;
     if first.len() == length && is_aligned(&first, split) {
         return Ok(first);
     }
@@ -116,6 +148,7 @@ async fn read_as_is(upload: &mut Upload, limits: &Limits, split: usize) -> Resul
         if whole.len() + part.len() > max {
             return Err(too_large(max));
         }
+        hold(whole.len() + part.len())?;
         whole.push(&part);
         let until = began + limits.time_of_body(whole.len());
         part = match timeout_at(until, upload.next()).await {
@@ -167,7 +200,7 @@ pub(super) fn too_large(max: usize) -> Refusal {
     )
 }
 
-fn too_slow(n_bytes: usize) -> Refusal {
+pub(crate) fn too_slow(n_bytes: usize) -> Refusal {
     let message = format!("the body came too slowly: {n_bytes} bytes in the time that there was");
     Refusal::with_status(
         StatusCode::REQUEST_TIMEOUT,

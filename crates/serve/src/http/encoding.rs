@@ -1,14 +1,16 @@
 //! [`Encoding`]: compressed bodies, unpacked within limits on what they become.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use hyper::header::CONTENT_ENCODING;
 use hyper::{HeaderMap, StatusCode};
 use tfrt_host::{Error, ErrorCode};
 
 use super::body::{Aligned, too_large};
+use crate::admission::Ticket;
 use crate::refusal::Refusal;
 
 /// Bytes up to which a body may become longer by any factor, and the factor beyond.
@@ -55,15 +57,39 @@ impl Encoding {
         }
     }
 
-    /// Unpacks a body, on a thread of its own, to `max` bytes at most, of which that at `split` lies as elements must.
+    /// Unpacks a body, on a thread of its own, to `max` bytes at most, which are counted for the request beside those of
+    /// the body. The one at `split` lies as elements must.
     ///
     /// # Errors
     ///
-    /// 413 for a body that becomes longer, or more than a hundred times as long; `InvalidArgument` for one that is broken.
-    pub async fn decode(self, body: Bytes, max: usize, split: usize) -> Result<Bytes, Refusal> {
+    /// 413 for a body that becomes longer, or more than a hundred times as long; `Unavailable` if there are too many bytes
+    /// of all requests; `InvalidArgument` for one that is broken.
+    pub async fn decode(
+        self,
+        body: Bytes,
+        max: usize,
+        ticket: Arc<Ticket>,
+        split: usize,
+    ) -> Result<Bytes, Refusal> {
         let unpacked = tokio::task::spawn_blocking(move || match self {
-            Encoding::Gzip => unpack(GzDecoder::new(&body[..]), body.len(), max, split),
-            Encoding::Deflate => unpack(ZlibDecoder::new(&body[..]), body.len(), max, split),
+            // Of any number of members, one behind the other.
+            Encoding::Gzip => unpack(
+                MultiGzDecoder::new(&body[..]),
+                body.len(),
+                max,
+                &ticket,
+                split,
+            ),
+            Encoding::Deflate => {
+                let mut decoder = ZlibDecoder::new(&body[..]);
+                let unpacked = unpack(&mut decoder, body.len(), max, &ticket, split)?;
+                match body.len() as u64 - decoder.total_in() {
+                    0 => Ok(unpacked),
+                    n_left => Err(Refusal::invalid(format!(
+                        "the body can't be unpacked: {n_left} bytes are left behind its end"
+                    ))),
+                }
+            }
         });
         let unpacked = unpacked.await;
         unpacked.unwrap_or_else(|_| Err(Error::internal("unpacking the body has panicked").into()))
@@ -74,6 +100,7 @@ fn unpack(
     mut decoder: impl Read,
     n_packed: usize,
     max: usize,
+    ticket: &Ticket,
     split: usize,
 ) -> Result<Bytes, Refusal> {
     let mut whole = Aligned::new(split, (n_packed.saturating_mul(2)).min(max));
@@ -103,6 +130,7 @@ fn unpack(
                 message,
             ));
         }
+        ticket.hold(n_packed + length)?;
         whole.push(&step[..n_bytes]);
     }
 }

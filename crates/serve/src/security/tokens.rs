@@ -39,16 +39,17 @@ const SCOPES: [(&str, Scope); 4] = [
 pub(super) struct Tokens(BTreeMap<[u8; 32], u8>);
 
 impl Tokens {
-    /// Reads lines `TOKEN SCOPE SCOPE..`; those that are empty or begin with `#` say nothing.
+    /// Reads lines `TOKEN SCOPE SCOPE..`; those that are empty or begin with `#` say nothing. `name` is that of the file,
+    /// for errors.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` with the number of the line that is none, but not with its text.
-    pub fn parse(text: &[u8]) -> Result<Tokens, Error> {
+    pub fn parse(name: &str, text: &[u8]) -> Result<Tokens, Error> {
         let mut tokens = BTreeMap::new();
         for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let wrong =
-                |why: String| Error::invalid_argument(format!("tokens: line {}: {why}", index + 1));
+                |why: String| Error::invalid_argument(format!("{name}: line {}: {why}", index + 1));
             let line = std::str::from_utf8(line);
             let line = line.map_err(|_| wrong("expected text in UTF-8".to_owned()))?;
             let mut words = line.split_ascii_whitespace();
@@ -123,7 +124,7 @@ mod tests {
     fn lines_are_tokens_with_scopes() {
         let text =
             b"# of the tests\n\nabcdefghijklmnop infer  metadata\r\nABCDEFGHIJKLMNOP metrics\n";
-        let tokens = Tokens::parse(text).unwrap();
+        let tokens = Tokens::parse("tokens", text).unwrap();
         let check = |value: &str, scope| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, value.parse().unwrap());
@@ -160,7 +161,7 @@ mod tests {
             ),
             (b"\xff", "line 1: expected text in UTF-8"),
         ] {
-            let error = Tokens::parse(text).err().unwrap();
+            let error = Tokens::parse("tokens", text).err().unwrap();
             assert_eq!(error.message(), format!("tokens: {expected}"));
         }
     }

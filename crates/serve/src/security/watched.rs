@@ -8,9 +8,6 @@ use std::time::{Duration, Instant};
 
 use tfrt_host::Error;
 
-/// How often files are looked at, at most.
-const PERIOD: Duration = Duration::from_secs(1);
-
 type Read<T> = dyn Fn(&[PathBuf]) -> Result<T, Error> + Send + Sync;
 
 /// A value that is read from files. Whoever asks for it looks at the files, if nobody has for a while.
@@ -51,10 +48,11 @@ impl<T> Watched<T> {
         })
     }
 
-    /// Returns the value of what the files have now, or had when they could last be read.
-    pub fn get(&self) -> Arc<T> {
+    /// Returns the value of what the files have now, or had when they could last be read; without a look at them if they
+    /// were looked at within `trust_time`.
+    pub fn get(&self, trust_time: Duration) -> Arc<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.looked.elapsed() >= PERIOD {
+        if state.looked.elapsed() >= trust_time {
             state.looked = Instant::now();
             let seen = look(&self.paths);
             if seen != state.seen {

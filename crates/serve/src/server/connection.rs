@@ -1,5 +1,6 @@
 //! A connection, from the first byte to the last: HTTP/1.1, or HTTP/2 where it begins as that does.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -15,14 +16,17 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::unread::Unread;
 use super::{Phase, Shared};
 use crate::http::{Exchange, answer};
 
 /// Serves a connection to its end, encrypted if the server has certificates.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::Receiver<Phase>) {
     let socket = Arc::new(stream);
+    let unread = Arc::new(Unread::new(&shared.admission));
     let plain = Socket {
         stream: socket.clone(),
+        unread: unread.clone(),
     };
     #[cfg(feature = "tls")]
     if let Some(config) = shared.security.tls() {
@@ -30,17 +34,18 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::
         let agreed = tokio::time::timeout(shared.limits.handshake_time, agreed).await;
         // Whoever can't agree has heard why, as far as TLS has words for it.
         if let Ok(Ok(encrypted)) = agreed {
-            speak(encrypted, socket, shared, phase).await;
+            speak(encrypted, socket, unread, shared, phase).await;
         }
         return;
     }
-    speak(plain, socket, shared, phase).await;
+    speak(plain, socket, unread, shared, phase).await;
 }
 
 /// Speaks HTTP on a connection, to its end. `socket` is what the connection lies on.
 async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     socket: Arc<TcpStream>,
+    unread: Arc<Unread>,
     shared: Arc<Shared>,
     phase: watch::Receiver<Phase>,
 ) {
@@ -69,7 +74,11 @@ async fn speak(
             socket: socket.clone(),
             began: Instant::now(),
         };
-        answer(exchange, request)
+        let unread = unread.clone();
+        async move {
+            let answered: Result<_, Infallible> = answer(exchange, request).await;
+            answered.map(|response| response.map(|payload| unread.watch(payload)))
+        }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let drains = async {
@@ -84,14 +93,18 @@ async fn speak(
         }
     };
     // Whatever ends a connection, a client or its mistakes, is no matter of the server.
-    let served = first(drains, connection.as_mut());
-    match first(unheard, served).await {
-        None | Some(Some(_)) => {}
-        Some(None) => {
+    let served = async {
+        let ended = async {
+            let _ = connection.as_mut().await;
+        };
+        // The end of the server is looked at first, so that an answer that follows it says that the connection ends.
+        let drained = first(ended, drains);
+        if let Some(Some(())) = first(unheard, drained).await {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
-    }
+    };
+    first(unread.stalled(limits), served).await;
 }
 
 /// Waits for the first of two: returns the output of `work`, or `None` if `end` has come before.
@@ -112,6 +125,8 @@ pub(crate) async fn first<T>(
 /// A socket that requests hold, too, to ask whether the client is still there.
 struct Socket {
     stream: Arc<TcpStream>,
+    /// Told of what is written.
+    unread: Arc<Unread>,
 }
 
 impl AsyncRead for Socket {
@@ -160,7 +175,10 @@ impl Socket {
             }
             match write(&self.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => return Poll::Ready(written),
+                written => {
+                    self.unread.sent(*written.as_ref().unwrap_or(&0));
+                    return Poll::Ready(written);
+                }
             }
         }
     }

@@ -15,6 +15,9 @@ use super::{Phase, Shared, after, connection};
 /// How long the listener rests when the system gives it no connection, for lack of file descriptors.
 const REST: Duration = Duration::from_millis(20);
 
+/// The threads, beside each of those that move bytes, that unpack bodies and load models. More of these wait.
+const MAX_BLOCKING_THREADS: usize = 8;
+
 /// The threads of a server, which end when the server closes.
 pub(super) struct Threads {
     threads: Vec<JoinHandle<()>>,
@@ -69,7 +72,10 @@ impl Threads {
         };
         let mut handles = Vec::new();
         for index in 0..n_threads {
-            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let runtime = Builder::new_current_thread()
+                .enable_all()
+                .max_blocking_threads(MAX_BLOCKING_THREADS)
+                .build()?;
             handles.push(runtime.handle().clone());
             let mut phase = phase.clone();
             let name = format!("tfrt-serve-{index}");

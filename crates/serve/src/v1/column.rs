@@ -5,15 +5,12 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::{
-    Bool, DType, DenseHostTensor, Element, Tensor, TensorMetadata, TensorShape, to_bytes,
-};
+use tfrt_tensor::{BF16, Bool, DType, Element, F16, Tensor, TensorMetadata, TensorShape};
 
 use crate::datatype::shown;
 use crate::refusal::Refusal;
 use crate::servable::{Description, TensorInfo};
-use crate::v2::data::Scalar;
+use crate::v2::data::{Scalar, dense};
 use crate::v2::tensors::strings_of;
 
 /// The most lists within lists.
@@ -114,6 +111,8 @@ impl Column {
             DType::I16 => Box::new(Vec::<i16>::new()),
             DType::I32 => Box::new(Vec::<i32>::new()),
             DType::I64 => Box::new(Vec::<i64>::new()),
+            DType::F16 => Box::new(Vec::<F16>::new()),
+            DType::Bf16 => Box::new(Vec::<BF16>::new()),
             DType::F32 => Box::new(Vec::<f32>::new()),
             DType::F64 => Box::new(Vec::<f64>::new()),
             DType::String => Box::new(Strings(Vec::new())),
@@ -201,15 +200,6 @@ trait Elements {
     fn finish(self: Box<Self>, metadata: TensorMetadata) -> Result<Tensor, Refusal>;
 }
 
-/// The vector behind a tensor.
-struct Owner<T>(Vec<T>);
-
-impl<T: Element> AsRef<[u8]> for Owner<T> {
-    fn as_ref(&self) -> &[u8] {
-        to_bytes(&self.0)
-    }
-}
-
 fn push<T>(elements: &mut Vec<T>, element: Option<T>) -> bool {
     let is_one = element.is_some();
     elements.extend(element);
@@ -242,8 +232,7 @@ impl<T: Element + Scalar> Elements for Vec<T> {
     }
 
     fn finish(self: Box<Self>, metadata: TensorMetadata) -> Result<Tensor, Refusal> {
-        let buffer = HostBuffer::from_owner(Owner(*self));
-        Ok(DenseHostTensor::new(metadata, buffer)?.into())
+        dense(metadata, *self)
     }
 }
 

@@ -7,7 +7,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use tfrt_async::SystemAllocator;
 use tfrt_host::HostAllocator;
 use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::{Bool, DType, DenseHostTensor, Element, Tensor, TensorMetadata, to_bytes};
+use tfrt_tensor::math::number::Real;
+use tfrt_tensor::{
+    BF16, Bool, DType, DenseHostTensor, Element, F16, Tensor, TensorMetadata, to_bytes,
+};
 
 use super::tensors::strings_of;
 use crate::datatype::shown;
@@ -19,7 +22,24 @@ pub(crate) fn allocator() -> &'static Arc<dyn HostAllocator> {
     SYSTEM.get_or_init(|| Arc::new(SystemAllocator::new()))
 }
 
-/// Reads the elements of a tensor.
+/// Makes a tensor of elements, which stay where they are.
+pub(crate) fn dense<T: Element>(
+    metadata: TensorMetadata,
+    elements: Vec<T>,
+) -> Result<Tensor, Refusal> {
+    struct Owner<T>(Vec<T>);
+
+    impl<T: Element> AsRef<[u8]> for Owner<T> {
+        fn as_ref(&self) -> &[u8] {
+            to_bytes(&self.0)
+        }
+    }
+
+    let buffer = HostBuffer::from_owner(Owner(elements));
+    Ok(DenseHostTensor::new(metadata, buffer)?.into())
+}
+
+/// Reads the elements of a tensor. KServe's protocol has no form in JSON for floats of 16 bits.
 ///
 /// # Errors
 ///
@@ -65,19 +85,9 @@ struct List<'j> {
     json: &'j str,
 }
 
-/// The vector behind a tensor.
-struct Owner<T>(Vec<T>);
-
-impl<T: Element> AsRef<[u8]> for Owner<T> {
-    fn as_ref(&self) -> &[u8] {
-        to_bytes(&self.0)
-    }
-}
-
 impl List<'_> {
     fn dense<T: Element + Scalar>(&self, metadata: TensorMetadata) -> Result<Tensor, Refusal> {
-        let elements = HostBuffer::from_owner(Owner(self.read::<T>()?));
-        Ok(DenseHostTensor::new(metadata, elements)?.into())
+        dense(metadata, self.read::<T>()?)
     }
 
     fn read<T: Scalar>(&self) -> Result<Vec<T>, Refusal> {
@@ -224,6 +234,33 @@ mod floats {
         }
     }
 }
+
+/// `halves!(F16 BF16)` implements [`Scalar`] for `F16`: numbers are rounded to the nearest, once.
+macro_rules! halves {
+    ($($type:ty)*) => {$(
+        impl Scalar for $type {
+            const EXPECTED: &'static str = "a number";
+
+            fn from_u64(value: u64) -> Option<Self> {
+                f64::from_u64(value).map(Real::from_f64)
+            }
+
+            fn from_i64(value: i64) -> Option<Self> {
+                f64::from_i64(value).map(Real::from_f64)
+            }
+
+            fn from_f64(value: f64) -> Option<Self> {
+                Some(Real::from_f64(value))
+            }
+
+            fn from_text(text: &str) -> Option<Self> {
+                non_finite(text).map(Real::from_f64)
+            }
+        }
+    )*};
+}
+
+halves!(F16 BF16);
 
 impl Scalar for Bool {
     const EXPECTED: &'static str = "true or false";

@@ -21,6 +21,7 @@ struct IndexDocument {
     name: String,
     version: String,
     state: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
 }
 

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use tfrt_tensor::{Bool, DType, Element, Tensor};
+use tfrt_tensor::math::number::Number;
+use tfrt_tensor::{BF16, Bool, DType, Element, F16, Tensor};
 
 use super::tensors::{extents_of, nameless, to_bytes};
 use crate::datatype::{self, shown};
@@ -78,8 +79,11 @@ fn value(json: &mut Vec<u8>, content: &impl Serialize) {
     serde_json::to_writer(json, content).expect("memory can be written, and texts are keys");
 }
 
-/// Writes the elements of a tensor as one list.
+/// Writes the elements of a tensor as one list. KServe's protocol has no form for floats of 16 bits.
 fn elements(json: &mut Vec<u8>, name: &str, tensor: &Tensor) -> Result<(), Refusal> {
+    if let dtype @ (DType::F16 | DType::Bf16) = tensor.metadata().dtype {
+        return Err(formless(name, dtype));
+    }
     json.push(b'[');
     each_element(json, name, tensor, &mut |json, index| {
         if index > 0 {
@@ -128,12 +132,13 @@ fn each_element(
         DType::I16 => numbers::<i16>(json, tensor, begin, |json, element| value(json, &element)),
         DType::I32 => numbers::<i32>(json, tensor, begin, |json, element| value(json, &element)),
         DType::I64 => numbers::<i64>(json, tensor, begin, |json, element| value(json, &element)),
-        DType::F32 => numbers::<f32>(json, tensor, begin, |json, element| {
-            match element.is_finite() {
-                true => value(json, &element),
-                false => json.extend_from_slice(non_finite(element.into())),
-            }
+        DType::F16 => numbers::<F16>(json, tensor, begin, |json, element| {
+            single(json, element.widened());
         }),
+        DType::Bf16 => numbers::<BF16>(json, tensor, begin, |json, element| {
+            single(json, element.widened());
+        }),
+        DType::F32 => numbers::<f32>(json, tensor, begin, single),
         DType::F64 => numbers::<f64>(json, tensor, begin, |json, element| {
             match element.is_finite() {
                 true => value(json, &element),
@@ -152,10 +157,23 @@ fn each_element(
             }
             Ok(())
         }
-        other => Err(Refusal::invalid(format!(
-            "output '{name}': elements of {} have no form in JSON; ask for them as binary",
-            shown(other)
-        ))),
+        other => Err(formless(name, other)),
+    }
+}
+
+/// Refuses an output as text.
+fn formless(name: &str, dtype: DType) -> Refusal {
+    Refusal::invalid(format!(
+        "output '{name}': elements of {} have no form in JSON; ask for them as binary",
+        shown(dtype)
+    ))
+}
+
+/// Writes a float by the fewest digits that no other float has.
+fn single(json: &mut Vec<u8>, element: f32) {
+    match element.is_finite() {
+        true => value(json, &element),
+        false => json.extend_from_slice(non_finite(element.into())),
     }
 }
 

@@ -274,6 +274,16 @@ fn compressed_bodies_are_unpacked_within_limits() {
     );
     let whole = packed(ROWS.as_bytes(), true);
     assert_eq!(send("gzip", &whole[..whole.len() / 2]).status, 400);
+    // Members behind each other are one body; what is behind the end is none.
+    let (front, back) = ROWS.as_bytes().split_at(ROWS.len() / 2);
+    let two = [packed(front, true), packed(back, true)].concat();
+    assert_eq!(send("gzip", &two).status, 200);
+    for is_gzip in [true, false] {
+        let more = [packed(ROWS.as_bytes(), is_gzip), b"more".to_vec()].concat();
+        let encoding = if is_gzip { "gzip" } else { "deflate" };
+        let answer = send(encoding, &more);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
     let bomb = packed(&vec![b' '; 32 << 20], true);
     let answer = send("gzip", &bomb);
     assert_eq!(answer.status, 413, "{}", answer.text());

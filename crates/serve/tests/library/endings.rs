@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tfrt_serve::{Limits, Server, Source, VersionPolicy};
 
-use crate::support::{Client, Control, Folder, PATIENCE, ROWS, post, repository, serve, start};
+use crate::support::{
+    Client, Control, Folder, PATIENCE, ROWS, Times, builder, post, repository, serve, start,
+};
 
 fn slow(limits: Limits) -> (Server, Control) {
     let control = Control::new();
@@ -141,6 +143,29 @@ fn server_that_ends_answers_what_it_has() {
     assert_eq!(client.answer().status, 200);
     assert!(client.try_answer().is_none());
     assert!(ending.join().unwrap());
+}
+
+#[test]
+fn request_that_has_begun_when_a_server_ends_is_answered() {
+    let repository = repository(Vec::new(), VersionPolicy::default());
+    repository.add("double", Arc::new(Times::new(2.0))).unwrap();
+    // On one thread, so that what has come first is read first.
+    let builder = builder(repository).threads(1);
+    let server = builder.listen("127.0.0.1:0").unwrap().start().unwrap();
+    let request = post("/v2/models/double/infer", "", ROWS);
+    let (begin, rest) = request.split_at(20);
+    let mut client = Client::new(&server);
+    client.send(begin);
+    let mut other = Client::new(&server);
+    for _ in 0..2 {
+        assert_eq!(other.get("/v2").status, 200);
+    }
+    server.stopper().drain();
+    let answer = client.send(rest).answer();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(client.try_answer().is_none());
+    assert!(server.stop(PATIENCE));
 }
 
 #[test]

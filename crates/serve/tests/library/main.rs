@@ -3,6 +3,7 @@
 mod bad_requests;
 mod batches;
 mod endings;
+mod faults;
 mod grpc;
 mod requests;
 mod security;

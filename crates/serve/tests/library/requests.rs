@@ -208,6 +208,8 @@ fn versions_and_reloads_follow_the_files() {
         .filter(|line| line["name"] == "m")
         .collect();
     assert_eq!(of_m[0]["state"], "READY");
+    // As Triton has it, one that is ready has no reason.
+    assert!(of_m[0].get("reason").is_none(), "{index}");
     assert_eq!(
         (&of_m[1]["state"], &of_m[1]["reason"]),
         (&json!("UNAVAILABLE"), &json!("'five' is no number"))

@@ -285,25 +285,64 @@ fn clients_that_speak_otherwise_are_closed() {
 }
 
 #[test]
-fn files_that_are_none_are_told_by_name() {
-    let folder = Folder::new("files");
-    let files = TlsFiles {
-        cert: folder.0.join("cert.pem"),
-        key: folder.0.join("key.pem"),
-        client_ca: None,
-        revoked: None,
-    };
-    let error = || {
+fn files_that_are_of_no_use_are_told_by_their_paths() {
+    let (folder, authority) = (Folder::new("useless"), Authority::new("own"));
+    let own = authority.card(&params(ExtendedKeyUsagePurpose::ServerAuth));
+    let other = authority.card(&params(ExtendedKeyUsagePurpose::ServerAuth));
+    for (name, text) in [
+        ("cert", &own.cert),
+        ("key", &own.key),
+        ("other", &other.key),
+        ("ca", &authority.pem()),
+        ("empty", &String::new()),
+        ("long", &"x".repeat(2 << 20)),
+    ] {
+        folder.write(name, text);
+    }
+    let path = |name: &str| folder.0.join(name);
+    let refusal = |cert: &str, key: &str, ca: Option<&str>, revoked: Option<&str>| {
+        let files = TlsFiles {
+            cert: path(cert),
+            key: path(key),
+            client_ca: ca.map(path),
+            revoked: revoked.map(path),
+        };
         let repository = repository(Vec::new(), VersionPolicy::default());
-        let started = builder(repository).tls(&files);
-        started.err().expect("they are none").message().to_owned()
+        let error = builder(repository).tls(&files).err().unwrap();
+        let folder = folder.0.display().to_string();
+        error.message().replace(&folder, "DIR")
     };
-    let missing = error();
-    assert!(
-        missing.ends_with("cert.pem': No such file or directory"),
-        "{missing}"
-    );
-    folder.write("cert.pem", "nothing");
-    folder.write("key.pem", "nothing");
-    assert_eq!(error(), "cert: expected a certificate in PEM, found none");
+    for (found, expected) in [
+        (
+            refusal("empty", "key", None, None),
+            "certificate 'DIR/empty': expected a certificate in PEM, found none",
+        ),
+        (
+            refusal("none", "key", None, None),
+            "certificate 'DIR/none': cannot be read: No such file or directory",
+        ),
+        (
+            refusal("long", "key", None, None),
+            "certificate 'DIR/long': has more than 1048576 bytes",
+        ),
+        (
+            refusal("cert", "cert", None, None),
+            "key 'DIR/cert': no items found",
+        ),
+        (refusal("cert", "other", None, None), "key 'DIR/other': "),
+        (
+            refusal("cert", "key", Some("key"), None),
+            "authority of clients 'DIR/key': expected a certificate in PEM, found none",
+        ),
+        (
+            refusal("cert", "key", Some("ca"), Some("empty")),
+            "revoked certificates 'DIR/empty': expected a list in PEM, found none",
+        ),
+        (
+            refusal("cert", "key", None, Some("empty")),
+            "revoked certificates 'DIR/empty': expected no list without the authority of clients",
+        ),
+    ] {
+        assert!(found.starts_with(expected), "{found}\nnot {expected}");
+    }
 }

@@ -70,6 +70,27 @@ fn several_inputs_are_objects_and_bytes_are_base_64() {
 }
 
 #[test]
+fn halves_are_numbers_that_are_rounded_once() {
+    let same = Same::new(&[("h", DType::F16), ("b", DType::Bf16)]);
+    let server = start(vec![("same", Arc::new(same))], Limits::default());
+    let mut client = Client::new(&server);
+    // As numpy and ml_dtypes round them. 1.00048828125 lies between two halves, and what is a bit more in an `f64` is
+    // nearer to the upper one; rounded to an `f32` before, it would go down.
+    let columns = r#"{"inputs": {"h": [0.1, 1.0004882812500002, 65504, 1e5, 7, NaN], "b": [0.1, -3e38, Infinity]}}"#;
+    let found = client.post("/v1/models/same:predict", columns);
+    let expected = r#"{"outputs":{"h":[0.099975586,1.0009766,65504.0,Infinity,7.0,NaN],"b":[0.100097656,-3.0040553e+38,Infinity]}}"#;
+    assert_eq!(found.text(), expected);
+    let wrong = client.post(
+        "/v1/models/same:predict",
+        r#"{"instances": [{"h": "x", "b": 1}]}"#,
+    );
+    assert_eq!(
+        (wrong.status, &*wrong.error()),
+        (400, "input 'h': expected a number, found a string")
+    );
+}
+
+#[test]
 fn mistakes_are_told() {
     let same = Same::new(&[("n", DType::I64), ("s", DType::String)]);
     let server = start(vec![("same", Arc::new(same))], Limits::default());

@@ -367,6 +367,19 @@ trait Half: Element {
     fn round(value: f64) -> Self;
 }
 
+/// Rounds a number to an `f32` so that a second rounding, to fewer bits, gives the same as one of the number itself: towards
+/// zero, and with the last bit set if that lost something.
+#[allow(clippy::cast_possible_truncation, reason = "it is rounded")]
+fn to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let back = f64::from(near);
+    if back == value || value.is_nan() || near.is_infinite() {
+        return near;
+    }
+    let towards_zero = near.to_bits() - u32::from(back.abs() > value.abs());
+    f32::from_bits(towards_zero | 1)
+}
+
 impl Half for F16 {
     #[inline(always)]
     fn widen(self) -> f32 {
@@ -379,7 +392,7 @@ impl Half for F16 {
     }
 
     fn round(value: f64) -> F16 {
-        F16(half::f16::from_f64(value).to_bits())
+        Half::narrow(to_odd(value))
     }
 }
 
@@ -395,7 +408,7 @@ impl Half for BF16 {
     }
 
     fn round(value: f64) -> BF16 {
-        BF16(half::bf16::from_f64(value).to_bits())
+        Half::narrow(to_odd(value))
     }
 }
 
@@ -603,3 +616,36 @@ macro_rules! complex {
 }
 
 complex!(f32, f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers a hair from the middle between two halves, which an `f32` takes for the middle; the bits are numpy's and those
+    /// of ml_dtypes.
+    #[test]
+    fn halves_of_an_f64_are_rounded_once() {
+        let hair = 1.0 + f64::EPSILON;
+        for (value, f16, bf16) in [
+            (1.000_488_281_25, 0x3c00, 0x3f80),
+            (1.000_488_281_25 * hair, 0x3c01, 0x3f80),
+            (-1.000_488_281_25 * hair, 0xbc01, 0xbf80),
+            (1.001_464_843_75 / hair, 0x3c01, 0x3f80),
+            (1.003_906_25, 0x3c04, 0x3f80),
+            (1.003_906_25 * hair, 0x3c04, 0x3f81),
+            (65_520.0 / hair, 0x7bff, 0x4780),
+            (65_520.0, 0x7c00, 0x4780),
+            (2_f64.powi(-25) * hair, 0x0001, 0x3300),
+            (2_f64.powi(-25), 0x0000, 0x3300),
+            (1e-310, 0x0000, 0x0000),
+            (-1e-310, 0x8000, 0x8000),
+            (1e300, 0x7c00, 0x7f80),
+            (f64::NEG_INFINITY, 0xfc00, 0xff80),
+        ] {
+            assert_eq!(F16::from_f64(value).0, f16, "{value:?}");
+            assert_eq!(BF16::from_f64(value).0, bf16, "{value:?}");
+        }
+        assert!(F16::from_f64(f64::NAN).widened().is_nan());
+        assert!(BF16::from_f64(f64::NAN).widened().is_nan());
+    }
+}

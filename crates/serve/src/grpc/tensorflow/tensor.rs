@@ -1,15 +1,12 @@
 //! Tensors from `tensorflow.TensorProto`, and back.
 
 use bytes::Bytes;
-use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::{
-    Bool, DType, DenseHostTensor, Element, Tensor, TensorMetadata, to_bytes as bytes_of,
-};
+use tfrt_tensor::{Bool, DType, Element, Tensor, TensorMetadata, to_bytes as bytes_of};
 
 use super::messages::{Shape, ShapeDim, TensorProto};
 use crate::refusal::Refusal;
 use crate::v1::types;
-use crate::v2::data::allocator;
+use crate::v2::data::{allocator, dense};
 use crate::v2::tensors::{check_shape, extents_of, from_bytes, strings_of, to_bytes};
 
 /// Makes the tensor of an input, which must be of this type, and have so many bytes at most: a list that is shorter than
@@ -94,15 +91,6 @@ struct List<'n> {
     n_elements: usize,
 }
 
-/// The vector behind a tensor.
-struct Owner<T>(Vec<T>);
-
-impl<T: Element> AsRef<[u8]> for Owner<T> {
-    fn as_ref(&self) -> &[u8] {
-        bytes_of(&self.0)
-    }
-}
-
 impl List<'_> {
     /// Returns as many elements as the shape has: the last one again and again, or what is 0 if there is none.
     fn filled<T: Clone + Default>(&self, mut elements: Vec<T>) -> Result<Vec<T>, Refusal> {
@@ -140,8 +128,7 @@ impl List<'_> {
         };
         let elements = elements.into_iter().enumerate().map(narrow);
         let elements = elements.collect::<Result<Vec<T>, Refusal>>()?;
-        let buffer = HostBuffer::from_owner(Owner(elements));
-        Ok(DenseHostTensor::new(self.metadata.clone(), buffer)?.into())
+        dense(self.metadata.clone(), elements)
     }
 }
 
