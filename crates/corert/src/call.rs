@@ -4,7 +4,7 @@ use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
 use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder, UnaryFunction};
 pub use tfrt_tensor::op::made;
-use tfrt_tensor::op::{binary_of, unary_of, unsupported};
+use tfrt_tensor::op::{Operands, binary_of, unary_of, unsupported};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrsRef;
@@ -53,12 +53,13 @@ impl<'a> Call<'a> {
     /// `InvalidArgument` if there is none.
     #[inline]
     pub fn tensor(&self, index: usize) -> Result<&Tensor, Error> {
-        if index < self.inputs.len()
-            && let Some(Ok(tensor)) = self.inputs.get(index).tensor()
-        {
-            return Ok(tensor);
-        }
-        Err(self.no_input(index))
+        self.input(index).ok_or_else(|| self.no_input(index))
+    }
+
+    /// Returns the input at `index`, if there is one that the operation has not taken.
+    #[inline]
+    pub fn input(&self, index: usize) -> Option<&Tensor> {
+        Operands::get(&self.inputs, index)
     }
 
     /// Returns the input at `index`, which is dense.

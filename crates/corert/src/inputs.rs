@@ -1,12 +1,15 @@
 //! [`Inputs`]: the input handles of an operation, borrowed or given for good.
 
 use std::fmt;
+use std::mem;
 
+use tfrt_host::AnyAsyncValue;
 use tfrt_tensor::op::Operands;
 use tfrt_tensor::{DenseHostTensor, ObjectTensor, Tensor};
 
 use crate::TensorHandle;
 use crate::handle::Owner;
+use crate::kernels::{handle_as_value, take_handle};
 use crate::op::Handles;
 
 /// The input handles of an operation, borrowed or given for good. An operation may reuse the memory of the latter.
@@ -16,18 +19,64 @@ enum InputHandles<'a> {
     Borrowed(&'a [TensorHandle]),
     BorrowedEach(&'a [&'a TensorHandle]),
     Owned(&'a mut [TensorHandle]),
+    /// Registers of a program. A handle was given for good if nobody else holds the register's value. Invariant: each
+    /// is a handle.
+    Values(&'a mut [AnyAsyncValue]),
 }
 
-/// The only input, which is dense: borrowed, or a handle given for good.
-pub(crate) enum UnaryOperand<'a> {
+/// A dense input of a short call: borrowed, or its handle, which was given for good.
+pub(crate) enum Operand<'a> {
     Borrowed(&'a DenseHostTensor),
     Owned(&'a mut TensorHandle),
 }
 
-/// Two dense inputs: both borrowed, or both handles given for good.
-pub(crate) enum BinaryOperands<'a> {
-    Borrowed(&'a DenseHostTensor, &'a DenseHostTensor),
-    Owned(&'a mut TensorHandle, &'a mut TensorHandle),
+impl<'a> Operand<'a> {
+    /// Returns the input in a register.
+    #[inline(always)]
+    fn of_value(value: &'a mut AnyAsyncValue) -> Option<Operand<'a>> {
+        match value.is_unique() {
+            true => value.get_mut().map(Operand::Owned),
+            false => borrowed(value.get()?),
+        }
+    }
+
+    /// Returns the tensor, if it is dense and lies in the handle.
+    #[inline(always)]
+    pub(crate) fn dense(&self) -> Option<&DenseHostTensor> {
+        match self {
+            Operand::Borrowed(dense) => Some(dense),
+            Operand::Owned(handle) => handle.as_dense(),
+        }
+    }
+
+    /// Returns the tensor to be written, if it was given for good.
+    #[inline(always)]
+    pub(crate) fn dense_mut(&mut self) -> Option<&mut DenseHostTensor> {
+        match self {
+            Operand::Borrowed(_) => None,
+            Operand::Owned(handle) => handle.as_dense_mut(),
+        }
+    }
+
+    /// Takes the tensor, if it was given for good.
+    #[inline(always)]
+    pub(crate) fn take(self) -> Option<DenseHostTensor> {
+        match self {
+            Operand::Borrowed(_) => None,
+            Operand::Owned(handle) => handle.take_dense(),
+        }
+    }
+}
+
+#[inline(always)]
+fn borrowed(handle: &TensorHandle) -> Option<Operand<'_>> {
+    handle.as_dense().map(Operand::Borrowed)
+}
+
+/// Returns the handle in a register of which it is known that there is one.
+#[inline(always)]
+fn handle_in(value: &AnyAsyncValue) -> &TensorHandle {
+    value.get().expect("the register of an input has a handle")
 }
 
 impl<'a> Inputs<'a> {
@@ -49,6 +98,31 @@ impl<'a> Inputs<'a> {
         Inputs(InputHandles::Owned(handles))
     }
 
+    /// Wraps registers of a program that the caller gives for good, all of which are handles. Those whose values nobody
+    /// else holds are given to the operation.
+    #[inline]
+    pub(crate) fn of_values(values: &'a mut [AnyAsyncValue]) -> Self {
+        debug_assert!(values.iter().all(AnyAsyncValue::is::<TensorHandle>));
+        Inputs(InputHandles::Values(values))
+    }
+
+    /// Returns a result as the value of a register: that of an input that was given for good, if there is one, which is
+    /// no input any more.
+    #[inline]
+    pub(crate) fn into_value(self, result: TensorHandle) -> AnyAsyncValue {
+        if let InputHandles::Values(values) = self.0
+            && result.is_there()
+        {
+            for value in values {
+                if let Some(place) = value.get_mut::<TensorHandle>() {
+                    *place = result;
+                    return mem::replace(value, AnyAsyncValue::empty());
+                }
+            }
+        }
+        handle_as_value(result)
+    }
+
     /// Returns the number of handles.
     #[inline]
     pub fn len(&self) -> usize {
@@ -56,6 +130,7 @@ impl<'a> Inputs<'a> {
             InputHandles::Borrowed(handles) => handles.len(),
             InputHandles::BorrowedEach(handles) => handles.len(),
             InputHandles::Owned(handles) => handles.len(),
+            InputHandles::Values(values) => values.len(),
         }
     }
 
@@ -76,6 +151,7 @@ impl<'a> Inputs<'a> {
             InputHandles::Borrowed(handles) => &handles[index],
             InputHandles::BorrowedEach(handles) => handles[index],
             InputHandles::Owned(handles) => &handles[index],
+            InputHandles::Values(values) => handle_in(&values[index]),
         }
     }
 
@@ -84,7 +160,8 @@ impl<'a> Inputs<'a> {
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut TensorHandle> {
         match &mut self.0 {
             InputHandles::Owned(handles) => handles.get_mut(index),
-            _ => None,
+            InputHandles::Values(values) => values.get_mut(index)?.get_mut(),
+            InputHandles::Borrowed(_) | InputHandles::BorrowedEach(_) => None,
         }
     }
 
@@ -97,31 +174,32 @@ impl<'a> Inputs<'a> {
                 handles.iter().all(|handle| handle.owner() == owner)
             }
             InputHandles::Owned(handles) => handles.iter().all(|handle| handle.owner() == owner),
+            InputHandles::Values(values) => {
+                values.iter().all(|value| handle_in(value).owner() == owner)
+            }
         }
     }
 
-    /// Returns the dense tensor of the only handle, if it lies in the handle.
+    /// Returns the only input, if it is a dense tensor that lies in the handle, or was given for good.
     #[inline(always)]
-    pub(crate) fn one(&mut self) -> Option<UnaryOperand<'_>> {
-        Some(match &mut self.0 {
-            InputHandles::Borrowed([x]) => UnaryOperand::Borrowed(x.as_dense()?),
-            InputHandles::BorrowedEach([x]) => UnaryOperand::Borrowed(x.as_dense()?),
-            InputHandles::Owned([x]) => UnaryOperand::Owned(x),
-            _ => return None,
-        })
+    pub(crate) fn one(&mut self) -> Option<Operand<'_>> {
+        match &mut self.0 {
+            InputHandles::Borrowed([x]) => borrowed(x),
+            InputHandles::BorrowedEach([x]) => borrowed(x),
+            InputHandles::Owned([x]) => Some(Operand::Owned(x)),
+            InputHandles::Values([x]) => Operand::of_value(x),
+            _ => None,
+        }
     }
 
-    /// Returns the dense tensors of two handles, if they lie in the handles.
+    /// Returns the two inputs, if each is a dense tensor that lies in the handle, or was given for good.
     #[inline(always)]
-    pub(crate) fn two(&mut self) -> Option<BinaryOperands<'_>> {
+    pub(crate) fn two(&mut self) -> Option<(Operand<'_>, Operand<'_>)> {
         Some(match &mut self.0 {
-            InputHandles::Borrowed([x, y]) => {
-                BinaryOperands::Borrowed(x.as_dense()?, y.as_dense()?)
-            }
-            InputHandles::BorrowedEach([x, y]) => {
-                BinaryOperands::Borrowed(x.as_dense()?, y.as_dense()?)
-            }
-            InputHandles::Owned([x, y]) => BinaryOperands::Owned(x, y),
+            InputHandles::Borrowed([x, y]) => (borrowed(x)?, borrowed(y)?),
+            InputHandles::BorrowedEach([x, y]) => (borrowed(x)?, borrowed(y)?),
+            InputHandles::Owned([x, y]) => (Operand::Owned(x), Operand::Owned(y)),
+            InputHandles::Values([x, y]) => (Operand::of_value(x)?, Operand::of_value(y)?),
             _ => return None,
         })
     }
@@ -137,6 +215,7 @@ impl<'a> Inputs<'a> {
             InputHandles::Borrowed(handles) => InputHandles::Borrowed(handles),
             InputHandles::BorrowedEach(handles) => InputHandles::BorrowedEach(handles),
             InputHandles::Owned(handles) => InputHandles::Owned(handles),
+            InputHandles::Values(values) => InputHandles::Values(values),
         })
     }
 
@@ -146,8 +225,15 @@ impl<'a> Inputs<'a> {
             InputHandles::Borrowed(handles) => handles.iter().cloned().collect(),
             InputHandles::BorrowedEach(handles) => handles.iter().copied().cloned().collect(),
             InputHandles::Owned(handles) => handles.iter_mut().map(TensorHandle::take).collect(),
+            InputHandles::Values(values) => values.iter_mut().map(take_value).collect(),
         }
     }
+}
+
+/// Takes the handle out of the register of an input.
+fn take_value(value: &mut AnyAsyncValue) -> TensorHandle {
+    let value = mem::replace(value, AnyAsyncValue::empty());
+    take_handle(value).expect("the register of an input has a handle")
 }
 
 impl Operands for Inputs<'_> {
@@ -155,6 +241,7 @@ impl Operands for Inputs<'_> {
         Inputs::len(self)
     }
 
+    #[inline]
     fn get(&self, index: usize) -> Option<&Tensor> {
         match index < self.len() {
             true => Inputs::get(self, index).tensor()?.ok(),

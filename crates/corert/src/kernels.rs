@@ -69,7 +69,7 @@ fn pending_as_value(handle: TensorHandle) -> AnyAsyncValue {
 
 /// Returns the handle in a register: the register's own if nobody else reads it. Another value is given back.
 #[inline]
-fn take_handle(value: AnyAsyncValue) -> Result<TensorHandle, AnyAsyncValue> {
+pub(crate) fn take_handle(value: AnyAsyncValue) -> Result<TensorHandle, AnyAsyncValue> {
     match value.take::<TensorHandle>() {
         Ok(own) => Ok(own),
         Err(shared) => shared.get::<TensorHandle>().cloned().ok_or(shared),

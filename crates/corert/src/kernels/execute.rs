@@ -12,7 +12,7 @@ use tfrt_host::kernel::{
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext};
 
 use super::decode::Pairs;
-use super::{handle_as_value, runtime, take_handle};
+use super::{handle_as_value, runtime};
 use crate::TensorHandle;
 use crate::attributes::{AttrValue, FrozenOpAttrs, OpAttrs, OpAttrsRef};
 use crate::handler::{OpHandler, OpHandlerRef};
@@ -38,9 +38,7 @@ fn execute(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = HandleList::new();
-    operands.take_into(&mut inputs)?;
-    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
+    let mut asked = ExecuteCall::new(operands.inputs()?, [Some(attrs), Some(functions)], &node);
     asked.run_by(handler, name, None).map(OpResults::of)
 }
 
@@ -54,9 +52,7 @@ fn execute_in_order(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = HandleList::new();
-    operands.take_into(&mut inputs)?;
-    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
+    let mut asked = ExecuteCall::new(operands.inputs()?, [Some(attrs), Some(functions)], &node);
     asked.n_results = node.n_results.saturating_sub(1);
     let mut chain = AsyncValue::available(chain);
     let handles = asked.run_by(handler, name, Some(&mut chain))?;
@@ -76,9 +72,7 @@ fn execute_made(
     functions: Pairs<'_>,
     node: Node<'_>,
 ) -> Result<OpResults, Error> {
-    let mut inputs = HandleList::new();
-    operands.take_into(&mut inputs)?;
-    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
+    let mut asked = ExecuteCall::new(operands.inputs()?, [Some(attrs), Some(functions)], &node);
     let mut chain = AsyncValue::available(Chain);
     let (attrs, runtime) = (asked.attrs()?, runtime(node.execution).id());
     let call = asked.call(runtime, attrs.as_ref(), Some(&mut chain));
@@ -101,9 +95,7 @@ fn execute_synchronously(
     name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<ReadyResults, Error> {
-    let mut inputs = HandleList::new();
-    operands.take_into(&mut inputs)?;
-    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), None], &node);
+    let mut asked = ExecuteCall::new(operands.inputs()?, [Some(attrs), None], &node);
     let mut chain = AsyncValue::available(Chain);
     let values = asked.run_by(handler, name, Some(&mut chain))?;
     match values.iter().all(AnyAsyncValue::is_settled) {
@@ -179,10 +171,7 @@ impl KernelReturn<Itself> for OpResults {
 /// So many operands take no list.
 const FEW_OPERANDS: usize = 4;
 
-/// The input handles of a call.
-type HandleList = SmallVec<[TensorHandle; FEW_OPERANDS]>;
-
-/// All remaining operands, which are tensor handles: each is moved out of its register if nobody else reads it.
+/// All remaining operands, which are tensor handles. An operation may take those that nobody else reads.
 struct HandleOperands<'a>(&'a mut SmallVec<[AnyAsyncValue; FEW_OPERANDS]>);
 
 impl KernelParam<Itself> for HandleOperands<'_> {
@@ -196,7 +185,11 @@ impl KernelParam<Itself> for HandleOperands<'_> {
         let n_left = frame.n_operands_left();
         let mut rest = SmallVec::with_capacity(n_left);
         for _ in 0..n_left {
-            rest.push(frame.take_value()?);
+            let value = frame.take_value()?;
+            rest.push(match value.is_plain() {
+                true => value,
+                false => value.settled(),
+            });
         }
         Ok(rest)
     }
@@ -207,22 +200,18 @@ impl KernelParam<Itself> for HandleOperands<'_> {
     }
 }
 
-impl HandleOperands<'_> {
-    /// Appends the handles to a list, which stays where it is: it is large.
+impl<'a> HandleOperands<'a> {
+    /// Returns the operands as the inputs of an operation.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for a value that is no handle.
     #[inline]
-    fn take_into(self, handles: &mut HandleList) -> Result<(), Error> {
-        for (index, operand) in self.0.iter_mut().enumerate() {
-            let operand = std::mem::replace(operand, AnyAsyncValue::empty());
-            match take_handle(operand) {
-                Ok(handle) => handles.push(handle),
-                Err(other) => return Err(no_handle(index, &other)),
-            }
+    fn inputs(self) -> Result<Inputs<'a>, Error> {
+        if let Some(index) = self.0.iter().position(|value| !value.is::<TensorHandle>()) {
+            return Err(no_handle(index, &self.0[index]));
         }
-        Ok(())
+        Ok(Inputs::of_values(self.0))
     }
 }
 
@@ -309,18 +298,14 @@ impl KnownCall {
 /// An operation call that a kernel's operands and attributes describe.
 struct ExecuteCall<'a> {
     node: &'a Node<'a>,
-    inputs: &'a mut [TensorHandle],
+    inputs: Inputs<'a>,
     /// Attributes that are values, and those that are names of functions.
     pairs: [Option<Pairs<'a>>; 2],
     n_results: usize,
 }
 
 impl<'a> ExecuteCall<'a> {
-    fn new(
-        inputs: &'a mut [TensorHandle],
-        pairs: [Option<Pairs<'a>>; 2],
-        node: &'a Node<'a>,
-    ) -> Self {
+    fn new(inputs: Inputs<'a>, pairs: [Option<Pairs<'a>>; 2], node: &'a Node<'a>) -> Self {
         ExecuteCall {
             node,
             inputs,
@@ -410,7 +395,7 @@ impl<'a> ExecuteCall<'a> {
         attrs: OpAttrsRef<'c>,
         chain: Option<&'c mut AsyncValue<Chain>>,
     ) -> OpCall<'c> {
-        let inputs = Inputs::owned(self.inputs);
+        let inputs = self.inputs.reborrow();
         let mut call = OpCall::of_node(runtime, self.node.execution, inputs, attrs);
         call.n_results = Some(self.n_results);
         call.chain = chain;
@@ -427,7 +412,7 @@ fn run<'n>(
 ) -> Result<ResultValues, Error> {
     if call.n_results == Some(1) {
         match op::try_fast(op, &mut call) {
-            Ok(only) => return Ok(smallvec![handle_as_value(only)]),
+            Ok(only) => return Ok(smallvec![call.inputs.into_value(only)]),
             Err(Some(error)) => return Err(error),
             Err(None) => (),
         }

@@ -15,7 +15,7 @@ use crate::TensorHandle;
 use crate::call::Call;
 use crate::definition::{MetadataCall, Outputs, ResultMetadata};
 use crate::handle::Owner;
-use crate::inputs::{BinaryOperands, Inputs, UnaryOperand};
+use crate::inputs::{Inputs, Operand};
 use crate::op::FastPath;
 
 /// A function of elements.
@@ -131,19 +131,11 @@ impl Function {
     ) -> FastPath {
         let made = match self {
             Function::Unary(function) => match inputs.one() {
-                Some(UnaryOperand::Borrowed(x)) => function.apply_small(allocator, x)?,
-                Some(UnaryOperand::Owned(handle)) => match handle.as_dense_mut() {
-                    Some(x) => match function.apply_small_in_place(x) {
-                        true => handle.take_dense(),
-                        false => function.apply_small(allocator, x)?,
-                    },
-                    None => None,
-                },
+                Some(x) => fast_unary(function, x, allocator)?,
                 None => None,
             },
             Function::Binary(function) => match inputs.two() {
-                Some(BinaryOperands::Borrowed(x, y)) => function.apply_small(allocator, x, y)?,
-                Some(BinaryOperands::Owned(x, y)) => try_fast_in_place(function, x, y, allocator)?,
+                Some((x, y)) => fast_binary(function, x, y, allocator)?,
                 None => None,
             },
         };
@@ -154,24 +146,46 @@ impl Function {
     }
 }
 
-/// Calculates a function of two handles that are given for good, in the memory of one of them if possible.
+/// Calculates a function of an input, in its memory if possible.
 #[inline]
-fn try_fast_in_place(
-    function: BinaryFunction,
-    x_handle: &mut TensorHandle,
-    y_handle: &mut TensorHandle,
+fn fast_unary(
+    function: UnaryFunction,
+    mut x: Operand<'_>,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Option<DenseHostTensor>, Error> {
-    let (Some(x), Some(y)) = (x_handle.as_dense_mut(), y_handle.as_dense_mut()) else {
-        return Ok(None);
-    };
-    if function.apply_small_in_place(x, y, OperandOrder::TargetFirst)? {
-        return Ok(x_handle.take_dense());
+    if let Some(target) = x.dense_mut()
+        && function.apply_small_in_place(target)
+    {
+        return Ok(x.take());
     }
-    if function.apply_small_in_place(y, x, OperandOrder::OtherFirst)? {
-        return Ok(y_handle.take_dense());
+    match x.dense() {
+        Some(x) => function.apply_small(allocator, x),
+        None => Ok(None),
     }
-    function.apply_small(allocator, x, y)
+}
+
+/// Calculates a function of two inputs, in the memory of one of them if possible.
+#[inline]
+fn fast_binary(
+    function: BinaryFunction,
+    mut x: Operand<'_>,
+    mut y: Operand<'_>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Option<DenseHostTensor>, Error> {
+    if let (Some(target), Some(other)) = (x.dense_mut(), y.dense())
+        && function.apply_small_in_place(target, other, OperandOrder::TargetFirst)?
+    {
+        return Ok(x.take());
+    }
+    if let (Some(target), Some(other)) = (y.dense_mut(), x.dense())
+        && function.apply_small_in_place(target, other, OperandOrder::OtherFirst)?
+    {
+        return Ok(y.take());
+    }
+    match (x.dense(), y.dense()) {
+        (Some(x), Some(y)) => function.apply_small(allocator, x, y),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the two inputs as dense ones. Where the result has the shape of the dense one, the other becomes a tensor of
