@@ -225,7 +225,7 @@ functions! {
         /// Returns the number of outputs.
         fn TF_NumOutputs(ctx: Handle<Context>) -> c_int = context::known_n_outputs | context::num_outputs;
         /// Gives an input.
-        fn TF_GetInput(ctx: Handle<Context>, i: c_int, tensor: Out<Handle<Tensor>>, status: Handle<Status>) = context::get_input;
+        fn TF_GetInput(ctx: Handle<Context>, i: c_int, tensor: Out<Handle<Tensor>>, status: Handle<Status>) = context::known_input | context::get_input;
         /// Gives the numbers of the tensors of a named input.
         fn TF_InputRange(ctx: Handle<Context>, name: Text, args: Out<InputRange>) = context::input_range;
         /// Returns the type of an input.

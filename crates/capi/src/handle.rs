@@ -16,6 +16,7 @@
 //! | `handle/place.rs` | a place, and how threads take turns at it |
 //! | `handle/table.rs` | all places, and the free ones |
 //! | `handle/facts.rs` | numbers that are read without taking a place |
+//! | `handle/views.rs` | views of tensors that calls hold, in places that threads keep |
 
 use std::marker::PhantomData;
 
@@ -29,9 +30,10 @@ mod place;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod views;
 
 pub use facts::{Facts, Words};
-pub use kinds::{InPlace, Kind, Object, Storage, Viewed};
+pub use kinds::{InPlace, Kind, Object, Storage, Unstore, Viewed};
 use place::{Found, Place};
 use table::{N_MADE, TABLE};
 pub use table::{counted, n_held};
@@ -107,7 +109,12 @@ impl<K: Kind> Handle<K> {
         };
         let place = TABLE.place(index).expect("places that were taken exist");
         N_MADE.set(N_MADE.get() + 1);
-        let generation = place.fill::<K>(stored);
+        Handle::of_place(place.fill::<K>(stored), index)
+    }
+
+    /// Returns the handle to the object in a place.
+    #[inline(always)]
+    fn of_place(generation: u64, index: u32) -> Handle<K> {
         Handle {
             bits: generation | u64::from(index << LOW_BITS),
             kind: PhantomData,
@@ -118,13 +125,6 @@ impl<K: Kind> Handle<K> {
     #[inline(always)]
     fn wanted(self) -> Found {
         Found::new::<K>(self.bits)
-    }
-
-    /// Returns whether the object may be there: `false` once it is deleted.
-    #[inline(always)]
-    pub fn may_lead_somewhere(self) -> bool {
-        self.place()
-            .is_some_and(|place| place.found() == self.wanted())
     }
 
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
@@ -156,54 +156,19 @@ impl<K: Kind> Handle<K> {
         Err(self.reason())
     }
 
-    /// Takes the object out of the table for a plugin that deletes it: the handle and its copies lead nowhere from then on.
-    pub fn take(self, argument: &str) -> Option<K> {
-        let taken = self.take_object().and_then(K::take);
-        match taken {
-            Some(stored) => {
-                N_MADE.set(N_MADE.get() - 1);
-                Some(stored.unstore())
-            }
-            None => {
-                self.refuse(argument);
-                None
-            }
-        }
-    }
-
     /// Deletes the object for a plugin, unless the handle is null.
     #[inline(always)]
     pub fn delete(self, argument: &str) {
-        match self.place().and_then(|place| place.take(self.wanted())) {
-            Some(taken) => {
+        match self.place().and_then(|place| place.delete(self.wanted())) {
+            Some(is_free) => {
                 N_MADE.set(N_MADE.get() - 1);
-                // What it held may be a plugin's, whose code runs now: nothing is in use.
-                taken.discard();
-                TABLE.free_place((self.bits as u32) >> LOW_BITS);
+                if is_free {
+                    TABLE.free_place((self.bits as u32) >> LOW_BITS);
+                }
             }
             None if self.is_null() => (),
             None => self.refuse(argument),
         }
-    }
-
-    /// Takes an object that the host has made out of the table, or says why there is none.
-    pub fn take_quietly(self) -> Result<K, String> {
-        self.take_stored().map(Storage::unstore)
-    }
-
-    /// Takes an object that the host has made out of the table, as it is stored, or says why there is none.
-    #[inline]
-    pub fn take_stored(self) -> Result<K::Stored, String> {
-        let taken = self.take_object().and_then(K::take);
-        taken.ok_or_else(|| self.reason())
-    }
-
-    /// Takes the object, if it is of this type, out of the table.
-    #[inline(always)]
-    fn take_object(self) -> Option<Object> {
-        let object = self.place()?.take(self.wanted())?.object();
-        TABLE.free_place((self.bits as u32) >> LOW_BITS);
-        object
     }
 
     /// Records the fault of an argument that leads to no object of this type.
@@ -238,6 +203,42 @@ impl<K: Kind> Handle<K> {
     fn made_up(self) -> String {
         let (name, bits) = (K::NAME, self.bits);
         format!("expected a {name}, found {bits:#x}, which the host has not given out")
+    }
+}
+
+/// Objects that leave the table whole: all but tensors, of which there may be views.
+impl<K: Kind<Stored: Unstore<K>>> Handle<K> {
+    /// Takes the object out of the table for a plugin that deletes it: the handle and its copies lead nowhere from then on.
+    pub fn take(self, argument: &str) -> Option<K> {
+        match self.take_object() {
+            Some(stored) => {
+                N_MADE.set(N_MADE.get() - 1);
+                Some(stored.unstore())
+            }
+            None => {
+                self.refuse(argument);
+                None
+            }
+        }
+    }
+
+    /// Takes an object that the host has made out of the table, or says why there is none.
+    pub fn take_quietly(self) -> Result<K, String> {
+        self.take_stored().map(Unstore::unstore)
+    }
+
+    /// Takes an object that the host has made out of the table, as it is stored, or says why there is none.
+    #[inline]
+    pub fn take_stored(self) -> Result<K::Stored, String> {
+        self.take_object().ok_or_else(|| self.reason())
+    }
+
+    /// Takes the object, if it is of this type, out of the table.
+    #[inline(always)]
+    fn take_object(self) -> Option<K::Stored> {
+        let object = self.place()?.take(self.wanted())?.object();
+        TABLE.free_place((self.bits as u32) >> LOW_BITS);
+        K::take(object?)
     }
 }
 

@@ -314,8 +314,10 @@ impl Shared {
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
         let bound = calls.bound(&alike, kernel, shared)?;
-        if !kernel.is_async && !bound.may_have_variables() {
-            return run::compute_now(call, bound);
+        if !kernel.is_async
+            && let Some(results) = run::compute_now(call, bound)
+        {
+            return results;
         }
         let mut context = Context::new(bound, call.execution().request());
         for index in 0..call.n_inputs() {

@@ -21,7 +21,7 @@ mod tensors;
 
 pub use context::{Context, Results};
 pub use instance::{BoundKernel, Instance, UNTOLD};
-pub use now::compute_now;
+pub use now::{compute_now, view_of_input};
 pub use tensors::Input;
 
 /// A context in the table of handles, for the time in which the plugin's code runs; gone when this is, also by a panic.
@@ -42,29 +42,19 @@ impl Drop for Entered {
     }
 }
 
-/// Runs a kernel of a kind of calls to its end.
+/// Runs a kernel of a kind of calls to its end, for a call that has inputs of its own.
 ///
 /// # Errors
 ///
 /// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
 pub fn compute(context: Box<Context>, bound: &BoundKernel) -> Results {
-    let (results, _own) = computed(context, bound);
-    results
-}
-
-/// As [`compute`]; returns what is left of the context, too.
-#[inline]
-fn computed(context: Box<Context>, bound: &BoundKernel) -> (Results, Option<Box<Context>>) {
     let kernel = &*bound.instance.kernel;
     let entered = Entered(Handle::of_stored(context));
     let arguments = [bound.state, entered.0.bits()];
     let (called, faults) = running(kernel, || kernel.compute.call(&arguments));
     match entered.leave() {
-        Some(mut context) => (context.finish(called.err(), faults, kernel), Some(context)),
-        None => {
-            let gone = Error::internal("the context of a call is gone");
-            (Err(gone), None)
-        }
+        Some(mut context) => context.finish(called.err(), faults, kernel),
+        None => Err(Error::internal("the context of a call is gone")),
     }
 }
 

@@ -253,14 +253,6 @@ impl Tensor {
         })
     }
 
-    /// Counts the memory, if that was left to somebody else.
-    #[inline]
-    pub fn count(&mut self) {
-        if let Storage::Buffer(own) = &mut self.storage {
-            own.buffer.count();
-        }
-    }
-
     /// Makes a plugin's view of a dense tensor that nobody else holds, to be written.
     ///
     /// # Errors
@@ -332,7 +324,7 @@ impl Tensor {
             }
             Storage::Buffer(own) => {
                 let metadata = metadata(self.code, self.shape)?;
-                Ok(DenseHostTensor::new(metadata, own.buffer.into_buffer())?.into())
+                Ok(DenseHostTensor::new(metadata, own.buffer)?.into())
             }
             Storage::Objects(own) => Ok(own.objects.clone().into()),
             Storage::Plugin(memory) => {

@@ -6,7 +6,7 @@ use tfrt_host::{Chain, Error, ErrorCode, Promise};
 
 use super::buffer::BufferRef;
 use super::construction::unimplemented;
-use super::status::{Status, set, succeed};
+use super::status::{Status, known_code, set, succeed};
 use super::tensor::shape;
 use crate::dtype;
 use crate::fault;
@@ -101,6 +101,21 @@ pub(crate) fn num_outputs(ctx: Ctx) -> c_int {
     ctx.with("ctx", |own| own.n_outputs() as c_int).unwrap_or(0)
 }
 
+/// Does as [`get_input`] for a dense input of the call that runs on this thread.
+#[inline(always)]
+pub(crate) fn known_input(
+    ctx: Ctx,
+    index: c_int,
+    tensor: Out<Handle<Tensor>>,
+    status: Handle<Status>,
+) -> Option<()> {
+    if tensor.is_null() || known_code(status) != Some(0) {
+        return None;
+    }
+    tensor.set_if(run::view_of_input(ctx, at(index))?);
+    Some(())
+}
+
 pub(crate) fn get_input(
     ctx: Ctx,
     index: c_int,
@@ -110,7 +125,7 @@ pub(crate) fn get_input(
     let outcome = with(ctx, |own| match tensor.is_null() {
         true => own.input(at(index)).map(|_| no_place("tensor")),
         false => {
-            tensor.set_if(own.input_handle(at(index))?);
+            tensor.set_if(Handle::new(own.input(at(index))?));
             Ok(())
         }
     });

@@ -17,7 +17,7 @@ use super::variable::{
     Ctx, Refusal, Result, copied, enter, expect_type, extents, finish, of, resource, value,
 };
 use crate::guard::Callback;
-use crate::handle::Handle;
+use crate::handle::{Handle, Kind};
 use crate::raw::{Array, Out, StringView};
 use crate::run::Context;
 use crate::value::Tensor;
@@ -134,6 +134,13 @@ pub(crate) fn temporary(
     finish(ctx, status, outcome);
 }
 
+/// Deletes an object that a plugin was lent, and returns it as the plugin has left it; or says why there is none.
+fn deleted<K: Kind + Clone>(handle: Handle<K>) -> std::result::Result<K, String> {
+    let own = handle.with_quietly(|own| own.clone())?;
+    handle.delete("handle");
+    Ok(own)
+}
+
 fn made_temporary(
     ctx: Ctx,
     code: c_int,
@@ -174,7 +181,7 @@ fn made_temporary(
         told.bits(),
     ];
     let called = allocator.call(&arguments);
-    let (made, told) = (handle.take_quietly(), told.take_quietly());
+    let (made, told) = (deleted(handle), deleted(told));
     if let Err(exception) = called {
         let error = Error::internal(format!("the function 'plugin_allocator' {exception}"));
         return Err(Refusal::Failed("plugin_allocator", error));

@@ -43,23 +43,36 @@ pub trait Kind: Sized {
 pub trait Storage<T> {
     /// Stores an object.
     fn store(value: T) -> Self;
-    /// Returns the object.
-    fn unstore(self) -> T;
     /// Lends the object.
     fn get(&mut self) -> &mut T;
     /// Returns the facts of the object.
     fn facts(&self) -> Option<Words>;
 }
 
+/// Storage that gives the object back whole.
+pub trait Unstore<T>: Storage<T> {
+    /// Returns the object.
+    fn unstore(self) -> T;
+}
+
+impl<T: Kind> Unstore<T> for Box<T> {
+    #[inline]
+    fn unstore(self) -> T {
+        *self
+    }
+}
+
+impl<T: Kind> Unstore<T> for InPlace<T> {
+    #[inline]
+    fn unstore(self) -> T {
+        self.0
+    }
+}
+
 impl<T: Kind> Storage<T> for Box<T> {
     #[inline]
     fn store(value: T) -> Self {
         Box::new(value)
-    }
-
-    #[inline]
-    fn unstore(self) -> T {
-        *self
     }
 
     #[inline(always)]
@@ -91,15 +104,10 @@ impl<T: Kind> Storage<T> for InPlace<T> {
     fn store(value: T) -> Self {
         InPlace(value)
     }
-
-    #[inline]
-    fn unstore(self) -> T {
-        self.0
-    }
 }
 
 /// A tensor that is stored in its place itself: whole, or, while nothing but its facts was asked for, as the view that it is
-/// made of.
+/// made of ([`views`](super::views)).
 pub enum Viewed<T> {
     /// The tensor.
     Whole(T),
@@ -111,14 +119,6 @@ impl Storage<Tensor> for Viewed<Tensor> {
     #[inline]
     fn store(value: Tensor) -> Self {
         Viewed::Whole(value)
-    }
-
-    #[inline]
-    fn unstore(self) -> Tensor {
-        match self {
-            Viewed::Whole(tensor) => tensor,
-            Viewed::View(view) => view.tensor(),
-        }
     }
 
     #[inline]

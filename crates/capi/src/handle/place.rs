@@ -1,10 +1,11 @@
 //! [`Place`]: where one object after another lies, beside a word that says which one, and whose turn it is.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use super::facts::Facts;
 use super::kinds::{Kind, Object, Storage, Viewed};
+use crate::value::Tensor;
 
 /// Bit of a place's word that a thread sets while it uses the place.
 const IN_USE: u64 = 1;
@@ -21,6 +22,9 @@ pub(super) struct Place {
     word: AtomicU64,
     /// Facts of the object, written by the thread that uses it.
     facts: Facts,
+    /// Whether a thread keeps the place for views ([`views`](super::views)), so that it is not among the free ones when it
+    /// is empty. Changed by that thread while it uses the place.
+    is_kept: AtomicBool,
     /// The object. Invariant: used by the thread that has set [`IN_USE`], that has [taken](Self::take) the object out, or that
     /// has taken the place from the free ones, and by no other; there is one if the word has the number of its type. A free
     /// place has none that must be dropped.
@@ -40,6 +44,7 @@ impl Default for Place {
         Place {
             word: AtomicU64::new(1 << GENERATION),
             facts: Facts::default(),
+            is_kept: AtomicBool::new(false),
             object: UnsafeCell::new(None),
         }
     }
@@ -175,6 +180,61 @@ impl Place {
     #[inline(always)]
     pub(super) fn take(&self, wanted: Found) -> Option<Taken<'_>> {
         self.change(wanted, wanted.next()).then_some(Taken(self))
+    }
+
+    /// Deletes the object, if the place has the one that is wanted. Returns whether the place is to be given back to the free
+    /// ones; `None` if there is no such object.
+    #[inline(always)]
+    pub(super) fn delete(&self, wanted: Found) -> Option<bool> {
+        if !self.change(wanted, wanted.0 | IN_USE) {
+            return None;
+        }
+        // Ordering: it changes only while the place is in use.
+        let is_kept = self.is_kept.load(Ordering::Relaxed);
+        // SAFETY: this thread has set the bit.
+        let object = unsafe { &mut *self.object.get() };
+        // Nothing is in a view that must be dropped.
+        let rest = match object {
+            Some(Object::Tensor(Viewed::View(_))) => None,
+            _ if is_kept => object.take(),
+            _ => None,
+        };
+        self.word.store(wanted.next(), Ordering::Release);
+        // What an object held may be a plugin's, whose code runs now: nothing is in use. A place that nobody keeps is this
+        // thread's until it is among the free ones.
+        match is_kept {
+            true => drop(rest),
+            false => Taken(self).discard(),
+        }
+        Some(!is_kept)
+    }
+
+    /// Keeps the place, which was taken from the free ones, for views.
+    pub(super) fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps the place no more: if there is a view in it, the view is made a tensor that counts its memory. Returns whether
+    /// the place is empty, and the caller's.
+    pub(super) fn keep_no_more(&self) -> bool {
+        let found = self.found();
+        let lent = found == Found::new::<Tensor>(found.0)
+            && self
+                .lend(found, |_: &mut Tensor| {
+                    self.is_kept.store(false, Ordering::Relaxed)
+                })
+                .is_some();
+        if !lent {
+            // Nobody uses an empty place.
+            self.is_kept.store(false, Ordering::Relaxed);
+        }
+        !lent
+    }
+
+    /// Returns whether there is an object.
+    #[inline(always)]
+    pub(super) fn has_object(&self) -> bool {
+        self.found().kind() != 0
     }
 
     /// Puts an object into a place that was free, and returns its generation, in the upper half.

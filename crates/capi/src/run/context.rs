@@ -81,6 +81,7 @@ impl Context {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.tensors.clear();
+        self.variables = None;
         self.surroundings = None;
     }
 
@@ -114,17 +115,23 @@ impl Context {
     }
 
     /// Adds an input.
-    #[inline]
     pub fn add_input(&mut self, input: Input) {
-        if self.bound().may_have_variables
-            && let Some(tensor) = input.tensor()
+        let index = self.n_inputs();
+        self.tensors.add(input);
+        if self.bound().may_have_variables {
+            self.add_variable(index);
+        }
+    }
+
+    /// Adds an input to the variables, if it is one.
+    pub(super) fn add_variable(&mut self, index: usize) {
+        if let Some(tensor) = self.tensors.get(index)
             && tensor.metadata().dtype == DType::Resource
             && let Ok(slot) = Slot::counted(tensor)
             && slot.get::<Variable>().is_ok()
         {
             self.variables().locks.add(slot);
         }
-        self.tensors.add(input);
     }
 
     /// Returns inputs and outputs, and the allocator of memory for outputs.
@@ -237,7 +244,7 @@ impl Context {
 
     /// Returns the type of an input's elements.
     pub fn input_type(&self, index: usize) -> Option<i32> {
-        let tensor = self.tensors.get(index)?.tensor()?;
+        let tensor = self.tensors.get(index)?;
         let mut references = self.bound().resolved.references.iter();
         if let Some((_, code)) = references.find(|(own, _)| *own == index) {
             return Some(code.unwrap_or_default() + dtype::REFERENCE);
@@ -256,20 +263,6 @@ impl Context {
         }
         let (tensors, allocator) = self.parts();
         tensors.input(index, allocator)
-    }
-
-    /// Puts an input into the table of handles, as the plugin sees it.
-    ///
-    /// # Errors
-    ///
-    /// See [`input`](Self::input).
-    #[inline(always)]
-    pub fn input_handle(&mut self, index: usize) -> Result<Handle<Tensor>, Error> {
-        if self.is_reference(index) {
-            return self.referred(index).map(Handle::new);
-        }
-        let (tensors, allocator) = self.parts();
-        tensors.input_handle(index, allocator)
     }
 
     /// Returns the value of the variable that an input refers to.

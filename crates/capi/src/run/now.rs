@@ -2,55 +2,145 @@
 //! use one context for all of them.
 
 use std::cell::Cell;
+use std::ptr;
 
 use tfrt_corert::Call;
 use tfrt_host::Error;
+use tfrt_tensor::Tensor as HostTensor;
 
-use super::{BoundKernel, Context, Input, Results, computed};
-use crate::lent::{Borrowed, Lent};
+use super::outcome::running;
+use super::{BoundKernel, Context, Entered, Results};
+use crate::handle::Handle;
+use crate::handle::views::{self, Of};
+use crate::lent::{Borrowed, Lent, LentCall, View};
+use crate::value::Tensor;
+
+/// The call whose kernel's function runs on a thread.
+#[derive(Clone, Copy)]
+struct Running {
+    /// The handle of its context.
+    context: usize,
+    call: *const Call<'static>,
+    /// Whether its inputs are what a plugin gets of them: not if there are references to variables.
+    is_plain: bool,
+}
 
 thread_local! {
     /// A context that no call uses, with nothing in it.
     static SPARE: Cell<Option<Box<Context>>> = const { Cell::new(None) };
+    /// Invariant: the call is there, and this thread owns it; see [`LentCall`].
+    static NOW: Cell<Running> = const {
+        Cell::new(Running {
+            context: 0,
+            call: ptr::null(),
+            is_plain: false,
+        })
+    };
 }
 
-/// Runs a kernel that is not asynchronous, for a call without variables.
+/// Returns whether this thread runs the function of a call's kernel.
+#[inline]
+pub(super) fn is_running(call: &LentCall) -> bool {
+    NOW.get().call == call.address()
+}
+
+/// Puts a view of an input into the table of handles, if this thread runs the call of the context, and the input is dense.
+#[inline(always)]
+pub fn view_of_input(context: Handle<Context>, index: usize) -> Option<Handle<Tensor>> {
+    let now = NOW.get();
+    if now.context != context.bits() || !now.is_plain {
+        return None;
+    }
+    // SAFETY: by the invariant.
+    let call = unsafe { now.call.as_ref() }?;
+    let HostTensor::Dense(dense) = call.input(index)? else {
+        return None;
+    };
+    // SAFETY: the input stays there while the call goes on, unless an output takes its memory: not while there is a view.
+    let view = unsafe { View::new(dense) }?;
+    views::put(Of::Input(index), view)
+}
+
+/// The time in which a thread runs the function of a call's kernel; its end ends the views, also by a panic.
+struct Scope {
+    before: Running,
+    from: usize,
+}
+
+impl Scope {
+    #[inline]
+    fn begin(now: Running) -> Scope {
+        Scope {
+            from: views::begin(),
+            before: NOW.replace(now),
+        }
+    }
+}
+
+impl Drop for Scope {
+    #[inline]
+    fn drop(&mut self) {
+        views::end(self.from);
+        NOW.set(self.before);
+    }
+}
+
+/// Runs a kernel that is not asynchronous. `None` if others have locked variables among the inputs: then nothing has
+/// happened.
 ///
 /// # Errors
 ///
-/// Those of [`compute`](super::compute).
-pub fn compute_now(call: &mut Call<'_>, bound: &BoundKernel) -> Results {
+/// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
+pub fn compute_now(call: &mut Call<'_>, bound: &BoundKernel) -> Option<Results> {
     let mut context = SPARE.take().unwrap_or_default();
-    begin(&mut context, call, bound)?;
-    let (results, own) = computed(context, bound);
-    if let Some(mut own) = own {
-        own.clear();
-        SPARE.set(Some(own));
+    let may_run = begin(&mut context, call, bound);
+    if !matches!(may_run, Ok(true)) {
+        context.clear();
+        SPARE.set(Some(context));
+        return may_run.err().map(Err);
     }
-    results
+    let now = Running {
+        context: 0,
+        call: context.tensors.call(),
+        is_plain: bound.resolved.references.is_empty(),
+    };
+    let kernel = &*bound.instance.kernel;
+    let entered = Entered(Handle::of_stored(context));
+    let scope = Scope::begin(Running {
+        context: entered.0.bits(),
+        ..now
+    });
+    let arguments = [bound.state, entered.0.bits()];
+    let (called, faults) = running(kernel, || kernel.compute.call(&arguments));
+    drop(scope);
+    let Some(mut context) = entered.leave() else {
+        return Some(Err(Error::internal("the context of a call is gone")));
+    };
+    let results = context.finish(called.err(), faults, kernel);
+    context.clear();
+    SPARE.set(Some(context));
+    Some(results)
 }
 
-/// Fills a context. What it borrows stays as it is until [`compute_now`] returns, where the context is gone, or cleared.
-fn begin(context: &mut Context, call: &mut Call<'_>, bound: &BoundKernel) -> Result<(), Error> {
+/// Fills a context, which is cleared, or gone, before [`compute_now`] returns. Returns whether the variables among the
+/// inputs, if there are some, are locked.
+fn begin(context: &mut Context, call: &mut Call<'_>, bound: &BoundKernel) -> Result<bool, Error> {
     let request = call.execution().request();
     // SAFETY: the caller of `compute_now` keeps it for longer than the context is used.
     let own = unsafe { Borrowed::new(bound) };
     // SAFETY: as above, by the call.
     let request = unsafe { Borrowed::new(&**request) };
     context.begin(Lent::Borrowed(own), Lent::Borrowed(request));
-    let n_inputs = call.n_inputs();
-    for index in 0..n_inputs {
-        // What was given for good may become an output's memory.
-        let given = call.take_sole(index);
-        context.add_input(given.map_or_else(Input::taken, Input::given));
+    // SAFETY: the call is used by way of this alone until the context is cleared or gone.
+    context.tensors.lend(unsafe { LentCall::new(call) });
+    if !bound.may_have_variables {
+        return Ok(true);
     }
-    // From here on nothing is changed of the call.
-    for index in 0..n_inputs {
-        if context.tensors.is_taken(index) {
-            // SAFETY: the call keeps its inputs as they are, and is borrowed until the context is used no more.
-            let input = unsafe { Borrowed::new(call.tensor(index)?) };
-            context.tensors.lend(index, input);
-        }
+    for index in 0..context.n_inputs() {
+        context.add_variable(index);
     }
-    Ok(())
+    match context.has_variables() {
+        true => context.variables().locks.try_all(),
+        false => Ok(true),
+    }
 }

@@ -1,74 +1,90 @@
 //! [`Tensors`]: inputs and outputs of a call, and the views of them that the plugin holds without counting them.
 //!
-//! A view that a plugin asks for leads to memory that the call holds anyhow. So it is not counted: the call notes the
-//! handle, and counts those views that are still there before it lets go of what they lead to. Mostly there are none.
+//! A view that a plugin asks for leads to a tensor that the call holds anyhow. So it is not counted: [`views`] notes it, and
+//! makes it a tensor that counts its memory if the plugin still has it when the call lets go of the other. Views are made on
+//! the thread that runs the kernel's function alone; on others, plugins get tensors that count.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use tfrt_corert::Call;
 use tfrt_host::{Error, ErrorCode, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
 
-use crate::handle::{Handle, Viewed};
-use crate::lent::{Borrowed, View};
+use super::now;
+use crate::handle::Handle;
+use crate::handle::views::{self, Of};
+use crate::lent::{Buffer, LentCall, View};
 use crate::raw::Memory;
 use crate::value::{Storage, Tensor, is_aligned};
 
-/// An input of a call.
+/// An input of a call that has inputs of its own.
 pub struct Input {
-    tensor: Held,
+    /// The tensor, until an output has taken its memory.
+    tensor: Option<HostTensor>,
     /// Whether it was given for good and nobody else holds its memory.
     is_given: bool,
-    /// The plugin's view, once it has asked for one that is not made again as fast.
-    view: Option<Box<Tensor>>,
-}
-
-/// The tensor of an input.
-enum Held {
-    /// The call's own.
-    Own(HostTensor),
-    /// The caller's, who waits for the call.
-    Lent(Borrowed<HostTensor>),
-    /// An output has taken its memory.
-    Taken,
 }
 
 impl Input {
-    fn new(tensor: Held, is_given: bool) -> Input {
+    /// Returns an input that the caller keeps.
+    pub fn kept(tensor: HostTensor) -> Input {
         Input {
-            tensor,
-            is_given,
-            view: None,
+            tensor: Some(tensor),
+            is_given: false,
         }
     }
 
-    /// Returns an input that the caller keeps.
-    pub fn kept(tensor: HostTensor) -> Input {
-        Input::new(Held::Own(tensor), false)
-    }
-
-    /// Returns an input that is to be lent.
-    #[inline]
-    pub fn taken() -> Input {
-        Input::new(Held::Taken, false)
-    }
-
     /// Returns an input that nobody else holds, whose memory an output may take.
-    #[inline]
     pub fn given(mut tensor: DenseHostTensor) -> Input {
         // Views of frozen memory need no right.
         tensor.freeze();
-        let is_given = is_aligned(tensor.buffer());
-        Input::new(Held::Own(tensor.into()), is_given)
+        Input {
+            is_given: is_aligned(tensor.buffer()),
+            tensor: Some(tensor.into()),
+        }
+    }
+}
+
+impl Input {
+    /// Takes the tensor, if it was given for good and nobody else holds its memory now.
+    fn take_sole(&mut self) -> Option<HostTensor> {
+        let is_sole = match &mut self.tensor {
+            Some(HostTensor::Dense(tensor)) => self.is_given && tensor.is_sole(),
+            _ => false,
+        };
+        is_sole.then(|| self.tensor.take()).flatten()
+    }
+}
+
+/// Inputs of a call.
+enum Inputs {
+    /// Of a call that may go on when the function of its kernel has returned.
+    Own(SmallVec<[Input; 4]>),
+    /// Of the caller, who waits.
+    Lent(LentCall),
+}
+
+impl Default for Inputs {
+    fn default() -> Self {
+        Inputs::Own(SmallVec::new())
+    }
+}
+
+impl Inputs {
+    #[inline]
+    fn get(&self, index: usize) -> Option<&HostTensor> {
+        match self {
+            Inputs::Own(inputs) => inputs.get(index)?.tensor.as_ref(),
+            Inputs::Lent(call) => call.get().input(index),
+        }
     }
 
-    /// Returns the tensor, unless an output has taken its memory.
     #[inline]
-    pub fn tensor(&self) -> Option<&HostTensor> {
-        match &self.tensor {
-            Held::Own(tensor) => Some(tensor),
-            Held::Lent(tensor) => Some(tensor),
-            Held::Taken => None,
+    fn len(&self) -> usize {
+        match self {
+            Inputs::Own(inputs) => inputs.len(),
+            Inputs::Lent(call) => call.get().n_inputs(),
         }
     }
 }
@@ -79,44 +95,41 @@ enum Made {
     /// None yet.
     #[default]
     Nothing,
-    /// One that the host has allocated: elements that the plugin may write until the call ends, with the number of their
-    /// type and their memory.
-    Allocated(i32, Memory, DenseHostTensor),
+    /// One that the host has allocated: elements that the plugin may write until the call ends.
+    Allocated {
+        /// The number of their type.
+        code: i32,
+        /// Their memory.
+        memory: Memory,
+        tensor: DenseHostTensor,
+        /// The view that the plugin was given; null if it counts the memory.
+        view: Handle<Tensor>,
+    },
     /// Another one.
     Set(Tensor),
 }
 
-/// The tensor that a view leads to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Input(usize),
-    Output(usize),
-}
-
-/// Inputs, outputs and views of a call.
-#[derive(Default)]
-pub struct Tensors {
-    inputs: SmallVec<[Input; 4]>,
-    outputs: SmallVec<[Made; 1]>,
-    /// Invariant: those handles that may lead to views that are not counted; their memory is held by the tensor of `inputs`
-    /// or `outputs` that stands beside them, which is used as the only holder only when [`end`](Self::end) has counted them.
-    views: SmallVec<[(Of, Handle<Tensor>); 4]>,
-}
-
-impl Drop for Tensors {
-    fn drop(&mut self) {
-        self.end(|_| true);
+impl Made {
+    /// Makes a view that the plugin still has a tensor that counts the memory.
+    fn end_view(&self) {
+        if let Made::Allocated { view, .. } = self {
+            let _gone = view.with_quietly(|_| ());
+        }
     }
 }
 
-#[cold]
-fn taken(index: usize) -> Error {
-    Error::failed_precondition(format!("an output has taken the memory of input {index}"))
-}
-
-#[cold]
-fn no_input() -> Error {
-    Error::new(ErrorCode::OutOfRange, "input index out of range")
+/// Inputs and outputs of a call.
+#[derive(Default)]
+pub struct Tensors {
+    inputs: Inputs,
+    /// Inputs that stay as they are: no output takes their memory.
+    kept: SmallVec<[usize; 2]>,
+    /// Inputs as the plugin sees them, once it has asked for one that is not made again as fast.
+    seen: Vec<(usize, Tensor)>,
+    /// Invariant: those that the host has allocated stay where they are while there may be views of them.
+    outputs: SmallVec<[Made; 1]>,
+    /// The number of views that outer calls have on the thread of this one.
+    from: usize,
 }
 
 impl Tensors {
@@ -126,24 +139,26 @@ impl Tensors {
         self.outputs.resize_with(n_outputs, Made::default);
     }
 
-    /// Adds an input.
+    /// Has a call lend its inputs.
     #[inline]
+    pub fn lend(&mut self, call: LentCall) {
+        self.inputs = Inputs::Lent(call);
+        self.from = views::begin();
+    }
+
+    /// Returns the address of the call that lends its inputs.
+    #[inline]
+    pub fn call(&self) -> *const Call<'static> {
+        match &self.inputs {
+            Inputs::Own(_) => std::ptr::null(),
+            Inputs::Lent(call) => call.address(),
+        }
+    }
+
+    /// Adds an input to a call that has inputs of its own.
     pub fn add(&mut self, input: Input) {
-        self.inputs.push(input);
-    }
-
-    /// Returns whether there is no tensor of an input.
-    #[inline]
-    pub fn is_taken(&self, index: usize) -> bool {
-        let input = self.inputs.get(index);
-        input.is_some_and(|input| matches!(input.tensor, Held::Taken))
-    }
-
-    /// Sets the tensor of an input, which the caller keeps for as long as the call goes on.
-    #[inline]
-    pub fn lend(&mut self, index: usize, tensor: Borrowed<HostTensor>) {
-        if let Some(input) = self.inputs.get_mut(index) {
-            input.tensor = Held::Lent(tensor);
+        if let Inputs::Own(inputs) = &mut self.inputs {
+            inputs.push(input);
         }
     }
 
@@ -159,9 +174,29 @@ impl Tensors {
         self.outputs.len()
     }
 
-    /// Returns an input, if there is such a one.
-    pub fn get(&self, index: usize) -> Option<&Input> {
+    /// Returns the tensor of an input, unless an output has taken its memory.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&HostTensor> {
         self.inputs.get(index)
+    }
+
+    /// Returns whether views may be made: this thread runs the function of the call's kernel.
+    #[inline]
+    fn is_own_thread(&self) -> bool {
+        match &self.inputs {
+            Inputs::Own(_) => false,
+            Inputs::Lent(call) => now::is_running(call),
+        }
+    }
+
+    #[cold]
+    fn no_input(&self, index: usize) -> Error {
+        match index < self.n_inputs() {
+            true => Error::failed_precondition(format!(
+                "an output has taken the memory of input {index}"
+            )),
+            false => Error::new(ErrorCode::OutOfRange, "input index out of range"),
+        }
     }
 
     /// Returns an input, which stays as it is: no output takes its memory from here on.
@@ -170,9 +205,10 @@ impl Tensors {
     ///
     /// See [`input`](Self::input).
     pub fn keep(&mut self, index: usize) -> Result<&HostTensor, Error> {
-        let input = self.inputs.get_mut(index).ok_or_else(no_input)?;
-        input.is_given = false;
-        input.tensor().ok_or_else(|| taken(index))
+        if !self.kept.contains(&index) {
+            self.kept.push(index);
+        }
+        self.get(index).ok_or_else(|| self.no_input(index))
     }
 
     /// Returns an input as the plugin sees it, counted.
@@ -185,102 +221,15 @@ impl Tensors {
         index: usize,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<Tensor, Error> {
-        let input = self.inputs.get_mut(index).ok_or_else(no_input)?;
-        if let Some(view) = &input.view {
-            return Ok(Tensor::clone(view));
+        if let Some((_, seen)) = self.seen.iter().find(|(own, _)| *own == index) {
+            return Ok(seen.clone());
         }
-        let tensor = input.tensor().ok_or_else(|| taken(index))?;
+        let tensor = self.get(index).ok_or_else(|| self.no_input(index))?;
         let view = Tensor::of_host(tensor, allocator)?;
         if !matches!(view.storage, Storage::Buffer(_)) {
-            input.view = Some(Box::new(view.clone()));
+            self.seen.push((index, view.clone()));
         }
         Ok(view)
-    }
-
-    /// Puts an input into the table of handles, as the plugin sees it.
-    ///
-    /// # Errors
-    ///
-    /// See [`input`](Self::input).
-    #[inline(always)]
-    pub fn input_handle(
-        &mut self,
-        index: usize,
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Handle<Tensor>, Error> {
-        self.make_room();
-        if let Some(input) = self.inputs.get(index)
-            && let Some(HostTensor::Dense(dense)) = input.tensor()
-        {
-            // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
-            if let Some(view) = unsafe { View::new(dense) } {
-                return Ok(self.noted(Of::Input(index), Viewed::View(view)));
-            }
-        }
-        self.other_input_handle(index, allocator)
-    }
-
-    /// Puts an input that is not dense, or of many or large extents, into the table.
-    #[cold]
-    #[inline(never)]
-    fn other_input_handle(
-        &mut self,
-        index: usize,
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Handle<Tensor>, Error> {
-        if let Some(input) = self.inputs.get(index)
-            && let Some(HostTensor::Dense(dense)) = input.tensor()
-        {
-            // SAFETY: the view is noted, so that it is counted before the input goes; see the field.
-            if let Some(view) = unsafe { Tensor::uncounted(dense) } {
-                return Ok(self.noted(Of::Input(index), Viewed::Whole(view)));
-            }
-        }
-        self.input(index, allocator).map(Handle::new)
-    }
-
-    /// Makes room for a view to be [noted](Self::noted), before the view is there: memory may be wanting.
-    #[inline(always)]
-    fn make_room(&mut self) {
-        if self.views.len() == self.views.capacity() {
-            self.more_room();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn more_room(&mut self) {
-        self.views.reserve(1);
-    }
-
-    /// Puts a view that is not counted into the table, and notes its handle, for which there is [room](Self::make_room).
-    /// Inlined, since what is known of the view where it is made saves most of the work.
-    #[inline(always)]
-    fn noted(&mut self, of: Of, view: Viewed<Tensor>) -> Handle<Tensor> {
-        let handle = Handle::of_stored(view);
-        self.views.push((of, handle));
-        handle
-    }
-
-    /// Counts the views of some tensors that are still there.
-    #[inline]
-    fn end(&mut self, is_ending: impl Fn(Of) -> bool) {
-        if self.views.is_empty() {
-            return;
-        }
-        self.views.retain(|(of, handle)| {
-            let ends = is_ending(*of);
-            if ends && handle.may_lead_somewhere() {
-                let _gone = handle.with_quietly(Tensor::count);
-            }
-            !ends
-        });
-    }
-
-    /// Returns whether the plugin may hold views of an input.
-    fn has_views(&self, of: Of) -> bool {
-        let mut own = self.views.iter().filter(|(other, _)| *other == of);
-        own.any(|(_, handle)| handle.may_lead_somewhere())
     }
 
     /// Returns whether an output is set; `None` if there is no such output.
@@ -293,22 +242,34 @@ impl Tensors {
     /// Returns an output as it is now, if it is set.
     pub fn output(&mut self, index: usize) -> Option<&Tensor> {
         let output = self.outputs.get_mut(index)?;
+        output.end_view();
         *output = match std::mem::take(output) {
-            Made::Allocated(code, memory, tensor) => {
-                Made::Set(Tensor::of_written(code, memory, tensor))
-            }
+            Made::Allocated {
+                code,
+                memory,
+                tensor,
+                ..
+            } => Made::Set(Tensor {
+                code,
+                shape: tensor.shape().clone(),
+                storage: Storage::Buffer(Buffer {
+                    buffer: tensor.into_buffer(),
+                    memory,
+                    is_written: true,
+                }),
+            }),
             other => other,
         };
         match output {
             Made::Set(tensor) => Some(tensor),
-            Made::Nothing | Made::Allocated(..) => None,
+            Made::Nothing | Made::Allocated { .. } => None,
         }
     }
 
     /// Sets an output that there is, and returns the tensor of before, as it is kept.
     pub fn set(&mut self, index: usize, tensor: Tensor) -> impl Sized + use<> {
-        self.end(|of| of == Of::Output(index));
         let output = self.outputs.get_mut(index)?;
+        output.end_view();
         Some(std::mem::replace(output, Made::Set(tensor)))
     }
 
@@ -321,28 +282,31 @@ impl Tensors {
         code: i32,
         mut tensor: DenseHostTensor,
     ) -> Option<Handle<Tensor>> {
-        self.make_room();
+        let is_own_thread = self.is_own_thread();
+        let memory = Memory::at(std::ptr::NonNull::from(tensor.bytes_mut()?).cast());
         let output = self.outputs.get_mut(index)?;
-        // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
-        let (memory, view) = match unsafe { View::written(code, &mut tensor) } {
-            Some(view) => (view.memory(), Viewed::View(view)),
-            None => {
-                // SAFETY: as above.
-                let view = unsafe { Tensor::uncounted_written(code, &mut tensor) }?;
-                (view.memory(), Viewed::Whole(view))
-            }
+        *output = Made::Allocated {
+            code,
+            memory,
+            tensor,
+            view: Handle::NULL,
         };
-        *output = Made::Allocated(code, memory, tensor);
-        Some(self.noted(Of::Output(index), view))
+        if is_own_thread
+            && let Made::Allocated { tensor, view, .. } = output
+            // SAFETY: the tensor stays there until the view is ended.
+            && let Some(own) = unsafe { View::written(code, memory, tensor) }
+            && let Some(handle) = views::put(Of::Output, own)
+        {
+            *view = handle;
+            return Some(handle);
+        }
+        self.output(index).cloned().map(Handle::new)
     }
 
     /// Sets an output, and puts it into the table of handles.
     pub fn set_and_view(&mut self, index: usize, tensor: Tensor) -> Handle<Tensor> {
-        self.make_room();
-        // SAFETY: the tensor is kept; the view is noted, so that it is counted before the output goes; see the field.
-        let view = unsafe { tensor.uncounted_clone() };
-        self.set(index, tensor);
-        self.noted(Of::Output(index), Viewed::Whole(view))
+        self.set(index, tensor.clone());
+        Handle::new(tensor)
     }
 
     /// Lets an output take the memory of an input that nobody else holds and that is of this type and number of elements, if
@@ -357,79 +321,81 @@ impl Tensors {
         code: i32,
         shape: &TensorShape,
     ) -> Result<Option<Tensor>, Error> {
-        let has_views = self.has_views(Of::Input(index));
-        let Some(input) = self.inputs.get_mut(index) else {
+        let Some(HostTensor::Dense(tensor)) = self.get(index) else {
             return Ok(None);
         };
-        let fits = input.is_given
-            && input.tensor().is_some_and(|tensor| {
-                let metadata = tensor.metadata();
-                crate::dtype::code(metadata.dtype) == Some(code)
-                    && metadata.shape.n_elements() == shape.n_elements()
-            });
-        // The plugin has deleted its own handles: only the view is left, if there is one.
-        if !fits || has_views || !input.view.as_mut().is_none_or(|view| view.is_alone()) {
+        let fits = crate::dtype::code(tensor.dtype()) == Some(code)
+            && tensor.shape().n_elements() == shape.n_elements()
+            && is_aligned(tensor.buffer());
+        if !fits || self.kept.contains(&index) {
             return Ok(None);
         }
-        input.view = None;
-        let is_sole = match &mut input.tensor {
-            Held::Own(HostTensor::Dense(tensor)) => tensor.is_sole(),
-            _ => false,
-        };
-        if !is_sole {
-            return Ok(None);
-        }
-        match std::mem::replace(&mut input.tensor, Held::Taken) {
-            Held::Own(HostTensor::Dense(tensor)) => {
-                let mut tensor = Tensor::of_sole(tensor)?;
-                tensor.shape = shape.clone();
-                Ok(Some(tensor))
+        // The plugin has deleted its own handles: only this one is left, if there is one.
+        if let Some(at) = self.seen.iter().position(|(own, _)| *own == index) {
+            if !self.seen[at].1.is_alone() {
+                return Ok(None);
             }
-            _ => Ok(None),
+            self.seen.remove(at);
         }
+        let is_own_thread = self.is_own_thread();
+        let taken = match &mut self.inputs {
+            Inputs::Own(inputs) => inputs.get_mut(index).and_then(Input::take_sole),
+            Inputs::Lent(_) if !is_own_thread || views::has(self.from, Of::Input(index)) => None,
+            // SAFETY: this thread owns the call, and there is no view of the input.
+            Inputs::Lent(call) => unsafe { call.take_sole(index) }.map(HostTensor::Dense),
+        };
+        let Some(HostTensor::Dense(tensor)) = taken else {
+            return Ok(None);
+        };
+        let mut tensor = Tensor::of_sole(tensor)?;
+        tensor.shape = shape.clone();
+        Ok(Some(tensor))
     }
 
-    /// Ends the call, and leaves nothing.
+    /// Ends the call, and leaves nothing. Views were ended before.
     #[inline]
     pub fn clear(&mut self) {
-        self.end(|_| true);
         self.outputs.clear();
-        self.inputs.clear();
+        self.inputs = Inputs::default();
+        if !self.kept.is_empty() {
+            self.kept.clear();
+        }
+        if !self.seen.is_empty() {
+            self.seen.clear();
+        }
     }
 
     /// Ends a call whose only output was allocated by the host, as most: returns that output, and leaves nothing. `None` for
-    /// other calls, which go on.
+    /// other calls, which go on. Views were ended before.
     #[inline]
     pub fn finish_only(&mut self) -> Option<DenseHostTensor> {
-        let [only @ Made::Allocated(..)] = &mut self.outputs[..] else {
+        let [only @ Made::Allocated { .. }] = &mut self.outputs[..] else {
             return None;
         };
-        // The tensor keeps the memory of the views until they are counted, below.
-        let Made::Allocated(_, _, tensor) = std::mem::take(only) else {
+        let Made::Allocated { tensor, .. } = std::mem::take(only) else {
             return None;
         };
         self.clear();
         Some(tensor)
     }
 
-    /// Ends the call: counts the views that are still there, and hands over the outputs, after which nothing is left.
+    /// Ends the call: hands over the outputs, after which nothing is left. Views were ended before.
     #[inline]
     pub fn finish(
         &mut self,
         allocator: &Arc<dyn HostAllocator>,
         mut hand_over: impl FnMut(usize, Option<Result<HostTensor, Error>>),
     ) {
-        self.end(|_| true);
         for (index, output) in self.outputs.drain(..).enumerate() {
             hand_over(
                 index,
                 match output {
                     Made::Nothing => None,
-                    Made::Allocated(.., tensor) => Some(Ok(tensor.into())),
+                    Made::Allocated { tensor, .. } => Some(Ok(tensor.into())),
                     Made::Set(tensor) => Some(tensor.into_host(allocator)),
                 },
             );
         }
-        self.inputs.clear();
+        self.clear();
     }
 }
