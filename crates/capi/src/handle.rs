@@ -34,7 +34,7 @@ pub mod views;
 
 pub use facts::{Facts, Words};
 pub use kinds::{InPlace, Kind, Object, Storage, Unstore, Viewed};
-use place::{Found, Place};
+use place::{Found, OwnPlace, Place};
 use table::{N_MADE, TABLE};
 pub use table::{counted, n_held};
 
@@ -239,6 +239,40 @@ impl<K: Kind<Stored: Unstore<K>>> Handle<K> {
         let object = self.place()?.take(self.wanted())?.object();
         TABLE.free_place((self.bits as u32) >> LOW_BITS);
         K::take(object?)
+    }
+}
+
+/// An object of a thread's own, which it lends to one plugin's call after another.
+pub struct Own<K: Kind> {
+    place: OwnPlace<K>,
+    index: u32,
+}
+
+impl<K: Kind> Own<K> {
+    /// Puts an object into the table, without a handle. `None` if there are too many.
+    pub fn new(value: K) -> Option<Own<K>> {
+        let index = TABLE.take_place()?;
+        let place = OwnPlace::new(TABLE.place(index)?, K::Stored::store(value));
+        Some(Own { place, index })
+    }
+
+    /// Returns the object, to which no handle leads from here on.
+    #[inline(always)]
+    pub fn get_mut(&mut self) -> &mut K {
+        self.place.get_mut()
+    }
+
+    /// Returns a handle to the object, which leads to it until this is used again.
+    #[inline(always)]
+    pub fn lend(&mut self) -> Handle<K> {
+        Handle::of_place(self.place.lend(), self.index)
+    }
+}
+
+impl<K: Kind> Drop for Own<K> {
+    fn drop(&mut self) {
+        self.place.empty();
+        TABLE.free_place(self.index);
     }
 }
 

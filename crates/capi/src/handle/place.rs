@@ -1,6 +1,7 @@
 //! [`Place`]: where one object after another lies, beside a word that says which one, and whose turn it is.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use super::facts::Facts;
@@ -231,7 +232,7 @@ impl Place {
         !lent
     }
 
-    /// Returns whether there is an object.
+    /// Returns whether there is an object that handles lead to.
     #[inline(always)]
     pub(super) fn has_object(&self) -> bool {
         self.found().kind() != 0
@@ -272,5 +273,64 @@ impl Taken<'_> {
             Some(Object::Tensor(Viewed::View(_))) => (),
             _ => *object = None,
         }
+    }
+}
+
+/// A place with an object of a thread's own, to which handles lead while it is [lent](Self::lend) to a plugin.
+pub(super) struct OwnPlace<K: Kind> {
+    // Invariant: taken from the free ones. Its word has the type of an object only while `lent` is a handle's part of it.
+    // The object is a `K`.
+    place: &'static Place,
+    lent: Option<Found>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> OwnPlace<K> {
+    /// Puts an object into a place that was taken from the free ones.
+    pub(super) fn new(place: &'static Place, stored: K::Stored) -> OwnPlace<K> {
+        // SAFETY: who takes a place from the free ones is the only one to use it.
+        unsafe { place.object.get().write(Some(K::into_object(stored))) };
+        OwnPlace {
+            place,
+            lent: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Returns the object, to which no handle leads any more.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self) -> &mut K {
+        self.take_back();
+        // SAFETY: no handle leads to the object, and this is borrowed.
+        let object = unsafe { &mut *self.place.object.get() };
+        let own = object.as_mut().and_then(K::of);
+        own.expect("the object that was put into the place is there")
+    }
+
+    /// Lends the object to a plugin, and returns the generation of the handle.
+    #[inline(always)]
+    pub(super) fn lend(&mut self) -> u64 {
+        let facts = self.get_mut().facts();
+        self.place.facts.set(facts);
+        let generation = self.place.word.load(Ordering::Relaxed);
+        let lent = Found::new::<K>(generation);
+        self.place.word.store(lent.0, Ordering::Release);
+        self.lent = Some(lent);
+        generation
+    }
+
+    /// Takes the object back: waits for a thread that uses it, after which the handle leads nowhere.
+    #[inline(always)]
+    fn take_back(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            let is_back = self.place.change(lent, lent.next());
+            debug_assert!(is_back, "nobody else takes the object");
+        }
+    }
+
+    /// Drops the object: the place is to be given back to the free ones, and not used any more.
+    pub(super) fn empty(&mut self) {
+        self.take_back();
+        Taken(self.place).discard();
     }
 }

@@ -67,6 +67,7 @@ impl Kept {
     #[cold]
     #[inline(never)]
     fn more(&self) -> Option<&'static Place> {
+        GIVE_BACK.try_with(|_| ()).ok()?;
         let index = TABLE.take_place()?;
         let place = TABLE.place(index)?;
         place.keep();
@@ -87,16 +88,28 @@ impl Kept {
     }
 }
 
-impl Drop for Places {
+/// Gives the places of a thread back when the thread ends. Apart from the list, which so needs no destructor: that would be
+/// asked for each time.
+struct GiveBack;
+
+impl Drop for GiveBack {
     fn drop(&mut self) {
-        self.all.iter().for_each(Kept::leave);
+        PLACES.with(|own| {
+            own.all.iter().for_each(Kept::leave);
+            // No call begins on this thread any more that is given places.
+            own.n_used.set(N_KEPT);
+        });
     }
+}
+
+thread_local! {
+    static GIVE_BACK: GiveBack = const { GiveBack };
 }
 
 /// Returns how many views the calls have that run on this thread: a call that begins has those that come from here on.
 #[inline]
 pub fn begin() -> usize {
-    PLACES.try_with(|own| own.n_used.get()).unwrap_or(N_KEPT)
+    PLACES.with(|own| own.n_used.get())
 }
 
 /// Puts a view into a place for the call that runs on this thread, if there is room.
@@ -112,7 +125,7 @@ pub fn put(of: Of, view: View) -> Option<Handle<Tensor>> {
         N_MADE.set(N_MADE.get() + 1);
         Some(Handle::of_place(generation, kept.index.get()))
     };
-    PLACES.try_with(put).ok().flatten()
+    PLACES.with(put)
 }
 
 /// Returns whether a plugin may hold a view of a tensor that a call, which began so, has put into a place.
@@ -120,15 +133,15 @@ pub fn has(from: usize, of: Of) -> bool {
     let is_of =
         |kept: &Kept| kept.of.get() == of && kept.place.get().is_some_and(Place::has_object);
     let has = |own: &Places| used(own, from).iter().any(is_of);
-    PLACES.try_with(has).unwrap_or(false)
+    PLACES.with(has)
 }
 
 /// Ends a call that began so: views that are left count the memory of their tensors.
 #[inline]
 pub fn end(from: usize) {
-    let _ends = PLACES.try_with(|own| {
+    PLACES.with(|own| {
         used(own, from).iter().for_each(Kept::end);
-        own.n_used.set(from.min(own.n_used.get()));
+        own.n_used.set(from);
     });
 }
 

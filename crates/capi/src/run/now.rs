@@ -9,9 +9,9 @@ use tfrt_host::Error;
 use tfrt_tensor::Tensor as HostTensor;
 
 use super::outcome::running;
-use super::{BoundKernel, Context, Entered, Results};
-use crate::handle::Handle;
+use super::{BoundKernel, Context, Results};
 use crate::handle::views::{self, Of};
+use crate::handle::{Handle, Own};
 use crate::lent::{Borrowed, Lent, LentCall, View};
 use crate::value::Tensor;
 
@@ -27,7 +27,7 @@ struct Running {
 
 thread_local! {
     /// A context that no call uses, with nothing in it.
-    static SPARE: Cell<Option<Box<Context>>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Own<Context>>> = const { Cell::new(None) };
     /// Invariant: the call is there, and this thread owns it; see [`LentCall`].
     static NOW: Cell<Running> = const {
         Cell::new(Running {
@@ -92,37 +92,36 @@ impl Drop for Scope {
 ///
 /// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
 pub fn compute_now(call: &mut Call<'_>, bound: &BoundKernel) -> Option<Results> {
-    let mut context = SPARE.take().unwrap_or_default();
-    let may_run = begin(&mut context, call, bound);
+    let Some(mut spare) = SPARE.take().or_else(|| Own::new(Context::default())) else {
+        let many = "plugins hold too many objects";
+        return Some(Err(Error::resource_exhausted(many)));
+    };
+    let context = spare.get_mut();
+    let may_run = begin(context, call, bound);
     if !matches!(may_run, Ok(true)) {
         context.clear();
-        SPARE.set(Some(context));
+        SPARE.set(Some(spare));
         return may_run.err().map(Err);
     }
-    let now = Running {
-        context: 0,
-        call: context.tensors.call(),
-        is_plain: bound.resolved.references.is_empty(),
-    };
+    let call = context.tensors.call();
     let kernel = &*bound.instance.kernel;
-    let entered = Entered(Handle::of_stored(context));
+    let handle = spare.lend();
     let scope = Scope::begin(Running {
-        context: entered.0.bits(),
-        ..now
+        context: handle.bits(),
+        call,
+        is_plain: bound.resolved.references.is_empty(),
     });
-    let arguments = [bound.state, entered.0.bits()];
+    let arguments = [bound.state, handle.bits()];
     let (called, faults) = running(kernel, || kernel.compute.call(&arguments));
     drop(scope);
-    let Some(mut context) = entered.leave() else {
-        return Some(Err(Error::internal("the context of a call is gone")));
-    };
+    let context = spare.get_mut();
     let results = context.finish(called.err(), faults, kernel);
     context.clear();
-    SPARE.set(Some(context));
+    SPARE.set(Some(spare));
     Some(results)
 }
 
-/// Fills a context, which is cleared, or gone, before [`compute_now`] returns. Returns whether the variables among the
+/// Fills a context, which is cleared, or dropped, before [`compute_now`] returns. Returns whether the variables among the
 /// inputs, if there are some, are locked.
 fn begin(context: &mut Context, call: &mut Call<'_>, bound: &BoundKernel) -> Result<bool, Error> {
     let request = call.execution().request();

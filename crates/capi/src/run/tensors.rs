@@ -57,38 +57,6 @@ impl Input {
     }
 }
 
-/// Inputs of a call.
-enum Inputs {
-    /// Of a call that may go on when the function of its kernel has returned.
-    Own(SmallVec<[Input; 4]>),
-    /// Of the caller, who waits.
-    Lent(LentCall),
-}
-
-impl Default for Inputs {
-    fn default() -> Self {
-        Inputs::Own(SmallVec::new())
-    }
-}
-
-impl Inputs {
-    #[inline]
-    fn get(&self, index: usize) -> Option<&HostTensor> {
-        match self {
-            Inputs::Own(inputs) => inputs.get(index)?.tensor.as_ref(),
-            Inputs::Lent(call) => call.get().input(index),
-        }
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        match self {
-            Inputs::Own(inputs) => inputs.len(),
-            Inputs::Lent(call) => call.get().n_inputs(),
-        }
-    }
-}
-
 /// An output of a call.
 #[derive(Default)]
 enum Made {
@@ -121,7 +89,10 @@ impl Made {
 /// Inputs and outputs of a call.
 #[derive(Default)]
 pub struct Tensors {
-    inputs: Inputs,
+    /// Inputs of a call that may go on when the function of its kernel has returned.
+    own: SmallVec<[Input; 4]>,
+    /// The call that lends its inputs otherwise.
+    lent: Option<LentCall>,
     /// Inputs that stay as they are: no output takes their memory.
     kept: SmallVec<[usize; 2]>,
     /// Inputs as the plugin sees them, once it has asked for one that is not made again as fast.
@@ -142,30 +113,30 @@ impl Tensors {
     /// Has a call lend its inputs.
     #[inline]
     pub fn lend(&mut self, call: LentCall) {
-        self.inputs = Inputs::Lent(call);
+        self.lent = Some(call);
         self.from = views::begin();
     }
 
     /// Returns the address of the call that lends its inputs.
     #[inline]
     pub fn call(&self) -> *const Call<'static> {
-        match &self.inputs {
-            Inputs::Own(_) => std::ptr::null(),
-            Inputs::Lent(call) => call.address(),
-        }
+        self.lent
+            .as_ref()
+            .map_or(std::ptr::null(), LentCall::address)
     }
 
     /// Adds an input to a call that has inputs of its own.
     pub fn add(&mut self, input: Input) {
-        if let Inputs::Own(inputs) = &mut self.inputs {
-            inputs.push(input);
-        }
+        self.own.push(input);
     }
 
     /// Returns the number of inputs.
     #[inline]
     pub fn n_inputs(&self) -> usize {
-        self.inputs.len()
+        match &self.lent {
+            None => self.own.len(),
+            Some(call) => call.get().n_inputs(),
+        }
     }
 
     /// Returns the number of outputs.
@@ -177,16 +148,16 @@ impl Tensors {
     /// Returns the tensor of an input, unless an output has taken its memory.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&HostTensor> {
-        self.inputs.get(index)
+        match &self.lent {
+            None => self.own.get(index)?.tensor.as_ref(),
+            Some(call) => call.get().input(index),
+        }
     }
 
     /// Returns whether views may be made: this thread runs the function of the call's kernel.
     #[inline]
     fn is_own_thread(&self) -> bool {
-        match &self.inputs {
-            Inputs::Own(_) => false,
-            Inputs::Lent(call) => now::is_running(call),
-        }
+        self.lent.as_ref().is_some_and(now::is_running)
     }
 
     #[cold]
@@ -338,11 +309,11 @@ impl Tensors {
             self.seen.remove(at);
         }
         let is_own_thread = self.is_own_thread();
-        let taken = match &mut self.inputs {
-            Inputs::Own(inputs) => inputs.get_mut(index).and_then(Input::take_sole),
-            Inputs::Lent(_) if !is_own_thread || views::has(self.from, Of::Input(index)) => None,
+        let taken = match &mut self.lent {
+            None => self.own.get_mut(index).and_then(Input::take_sole),
+            Some(_) if !is_own_thread || views::has(self.from, Of::Input(index)) => None,
             // SAFETY: this thread owns the call, and there is no view of the input.
-            Inputs::Lent(call) => unsafe { call.take_sole(index) }.map(HostTensor::Dense),
+            Some(call) => unsafe { call.take_sole(index) }.map(HostTensor::Dense),
         };
         let Some(HostTensor::Dense(tensor)) = taken else {
             return Ok(None);
@@ -356,7 +327,10 @@ impl Tensors {
     #[inline]
     pub fn clear(&mut self) {
         self.outputs.clear();
-        self.inputs = Inputs::default();
+        self.lent = None;
+        if !self.own.is_empty() {
+            self.own.clear();
+        }
         if !self.kept.is_empty() {
             self.kept.clear();
         }
