@@ -74,6 +74,7 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("lost-waiter", Tests("tfrt-async")),
     bug("order-of-names", Tests("tfrt-tensor")),
     bug("kept-generation", Tests("tfrt-capi")),
+    bug("uncounted-view", Tests("tfrt-capi")),
     bug("other-session", Tests("tfrt-wire")),
     bug("shared-update", Tests("tfrt-capi")),
     bug("unseen-circle", Tests("tfrt-capi")),
