@@ -244,7 +244,7 @@ def smuggled(server):
     return counted(answers)
 
 
-@row("64 bodies of gzip at once that become 1 GiB each, and 3 that are broken", mib=100)
+@row("64 bodies of gzip at once that become 1 GiB each, and 3 that are broken, under --max-bytes 128 MiB", mib=160, options=["--max-bytes", "134217728"])
 def bombs(server):
     zeros = gzip.compress(bytes(1 << 20)) * 1024
     gzipped = b"content-encoding: gzip\r\n"
@@ -291,7 +291,7 @@ def is_closed(stream):
         return True
 
 
-@row("32 clients that ask for 8 MiB each and read nothing", mib=400)
+@row("32 clients that send 8 MiB, ask for as much, and read nothing", mib=544)
 def unread(server):
     before, n_rows = server.state()[3], 1 << 20
     body = b'{"inputs":[{"name":"x","datatype":"FP32","shape":[%d,2],"parameters":{"binary_data_size":%d}}],"parameters":{"binary_data_output":true}}'

@@ -281,16 +281,17 @@ MISTAKE = "a mistake of the client, which is never 5xx here"
 AGREED = {
     name: (500, 400, MISTAKE)
     for name in ("no JSON", "a list", "no inputs", "data too short", "data too long", "string for a number", "negative extent")
-    + ("fraction of an extent", "no shape", "fraction for an integer", "number for a string")
+    + ("fraction of an extent", "no shape", "fraction for an integer", "number for a string", "number for truth")
 } | {
-    "model ready": (200, 200, "the body that KServe's specification has, where Triton's is empty"),
+    name: (200, 200, "the body that KServe's specification has, and its client reads, where Triton's is empty")
+    for name in ("live", "ready", "model ready")
+} | {
     "configuration": (200, 200, "what is configured of the other's backends has no meaning here"),
     "statistics of an unknown model": (400, 404, "a name that nothing has"),
     "root": (404, 200, "the page"),
     "load of an unknown model": (500, 404, "a name that nothing has"),
     "nothing": (200, 400, "an empty body is taken for a tensor without rows there"),
     "integer over its range": (200, 400, "200 as an INT8 becomes -56 there"),
-    "number for truth": (500, 200, "0 and 1 are taken for truth"),
     "shared memory": (404, 501, "not offered: a remote caller would name the host's memory"),
     "encoding that is unknown": (501, 415, MISTAKE),
     "gzip that is none": (200, 400, "what can't be unpacked is taken for a tensor without rows there"),

@@ -15,6 +15,7 @@ use tfrt_compiler::{CompileOptions, compile, decompile};
 use tfrt_fuzz::seeds::Corpus;
 use tfrt_import::onnx;
 use tfrt_ir::{Diagnostics, Module, Source, parse, verify};
+use tfrt_serve::outside;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -88,6 +89,14 @@ fn said(target: &str, bytes: &[u8]) -> BTreeSet<String> {
                 Err(error) => without_names(error.message()),
             });
         }),
+        "requests" => {
+            let kind = bytes
+                .first()
+                .map(|first| usize::from(*first) % outside::N_KINDS);
+            let refused = outside::read_again(bytes).expect("what is read is written");
+            let about = refused.map_or_else(|| "read".to_owned(), |reason| without_names(&reason));
+            said.insert(format!("{kind:?} {about}"));
+        }
         _ => {}
     }
     said

@@ -79,12 +79,16 @@ async fn endpoint(
     let repository = &shared.repository;
     match route {
         Route::Page => Ok(page::page()),
-        Route::Live => Ok(empty(StatusCode::OK)),
-        Route::Ready => Ok(empty(match shared.is_ready() {
-            true => StatusCode::OK,
-            // Of a server that ends, so that whoever distributes requests gives it no more.
-            false => StatusCode::SERVICE_UNAVAILABLE,
-        })),
+        Route::Live => Ok(json(&v2::metadata::ServerLive { live: true })),
+        Route::Ready => {
+            let ready = shared.is_ready();
+            let mut response = json(&v2::metadata::ServerReady { ready });
+            if !ready {
+                // Of a server that ends, so that whoever distributes requests gives it no more.
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+            Ok(response)
+        }
         Route::Server => Ok(json(&v2::metadata::server(shared))),
         Route::Metrics => Ok(text(metrics::render(shared))),
         Route::Index => {

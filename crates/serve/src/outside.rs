@@ -28,6 +28,9 @@ const READERS: [fn(&Loaded, &[u8]) -> Read; 5] = [
     |model, bytes| grpc::tensorflow_inputs_of(model, Bytes::copy_from_slice(bytes), MAX_BYTES),
 ];
 
+/// Kinds of requests, which the first byte chooses, modulo their number: one for each reader, and heads.
+pub const N_KINDS: usize = READERS.len() + 1;
+
 /// The most bytes of a request, as far as what is read grows beyond it.
 const MAX_BYTES: usize = 1 << 16;
 
@@ -82,29 +85,31 @@ fn length_of(bytes: &[u8]) -> (usize, &[u8]) {
 }
 
 /// Reads bytes behind the first, which says how, as a request; what comes out is written as KServe has it, and read again.
-/// Of a head, it is looked at who may ask for it. Returns whether they are a request.
+/// Of a head, it is looked at who may ask for it. Returns why they are no request, `None` if they are one.
 ///
 /// # Errors
 ///
 /// If what was written is not read, or is read as something else; if a head needs no token that should.
-pub fn read_again(bytes: &[u8]) -> Result<bool, Error> {
+pub fn read_again(bytes: &[u8]) -> Result<Option<String>, Error> {
     let Some((first, request)) = bytes.split_first() else {
-        return Ok(false);
+        return Ok(Some("there are no bytes".to_owned()));
     };
-    let kind = usize::from(*first) % (READERS.len() + 1);
+    let kind = usize::from(*first) % N_KINDS;
     let (Some(read), model) = (READERS.get(kind), model()) else {
-        return match head_of(request) {
-            None => Ok(false),
-            Some((method, uri, headers)) => http::read_head(&method, uri.path(), &headers),
+        let Some((method, uri, headers)) = head_of(request) else {
+            return Ok(Some("a line is no part of a head".to_owned()));
         };
+        let is_known = http::read_head(&method, uri.path(), &headers)?;
+        return Ok((!is_known).then(|| "there is no such endpoint".to_owned()));
     };
-    let Ok(inputs) = read(&model, request) else {
-        return Ok(false);
+    let inputs = match read(&model, request) {
+        Ok(inputs) => inputs,
+        Err(refusal) => return Ok(Some(refusal.message())),
     };
     let (body, length) = written(&inputs)?;
     let again = v2::inputs_of(&model, body.clone(), Some(length)).map_err(|it| it.error)?;
     match written(&again)? == (body, length) {
-        true => Ok(true),
+        true => Ok(None),
         false => Err(Error::invalid_argument("tensors are read otherwise")),
     }
 }
@@ -186,7 +191,7 @@ mod tests {
     fn requests_are_read_as_they_are_written() {
         for example in examples() {
             let text = String::from_utf8_lossy(&example).into_owned();
-            assert!(read_again(&example).unwrap(), "{text}");
+            assert_eq!(read_again(&example).unwrap(), None, "{text}");
         }
     }
 

@@ -71,53 +71,105 @@ impl Encoding {
         ticket: Arc<Ticket>,
         split: usize,
     ) -> Result<Bytes, Refusal> {
-        let unpacked = tokio::task::spawn_blocking(move || match self {
+        let packed = Packed {
+            encoding: self,
+            body,
+            max,
+        };
+        let unpacked = tokio::task::spawn_blocking(move || packed.unpack(&ticket, split)).await;
+        unpacked.unwrap_or_else(|_| Err(Error::internal("unpacking the body has panicked").into()))
+    }
+}
+
+/// A compressed body, and the most bytes that it may become.
+struct Packed {
+    encoding: Encoding,
+    body: Bytes,
+    max: usize,
+}
+
+impl Packed {
+    /// Unpacks the body into memory that does not grow: one whose length was not guessed is unpacked twice, the first time
+    /// to be measured.
+    fn unpack(&self, ticket: &Ticket, split: usize) -> Result<Bytes, Refusal> {
+        let mut room = self.guess().min(self.max);
+        loop {
+            ticket.hold(self.body.len() + room)?;
+            let mut whole = Aligned::new(split, room);
+            let length = self.read(|bytes, length| {
+                if length <= room {
+                    whole.push(bytes);
+                }
+            })?;
+            if length <= room {
+                return Ok(whole.finish());
+            }
+            room = length;
+        }
+    }
+
+    /// Returns the length that the body says it becomes, if that is likely; else a length that most bodies stay below.
+    fn guess(&self) -> usize {
+        let n_packed = self.body.len();
+        let likely = n_packed.saturating_mul(4);
+        match (self.encoding, self.body.last_chunk()) {
+            // The end of a member, which mostly is the only one.
+            (Encoding::Gzip, Some(tail)) => {
+                let length = usize::try_from(u32::from_le_bytes(*tail)).unwrap_or(usize::MAX);
+                match self.check(length) {
+                    Ok(()) => length,
+                    Err(_) => likely,
+                }
+            }
+            _ => likely,
+        }
+    }
+
+    /// Unpacks the body, and gives `take` each piece, with the length up to its end. Returns the length of all.
+    fn read(&self, mut take: impl FnMut(&[u8], usize)) -> Result<usize, Refusal> {
+        let body = &self.body[..];
+        match self.encoding {
             // Of any number of members, one behind the other.
-            Encoding::Gzip => unpack(
-                MultiGzDecoder::new(&body[..]),
-                body.len(),
-                max,
-                &ticket,
-                split,
-            ),
+            Encoding::Gzip => self.pieces(MultiGzDecoder::new(body), take),
             Encoding::Deflate => {
-                let mut decoder = ZlibDecoder::new(&body[..]);
-                let unpacked = unpack(&mut decoder, body.len(), max, &ticket, split)?;
+                let mut decoder = ZlibDecoder::new(body);
+                let length = self.pieces(&mut decoder, &mut take)?;
                 match body.len() as u64 - decoder.total_in() {
-                    0 => Ok(unpacked),
+                    0 => Ok(length),
                     n_left => Err(Refusal::invalid(format!(
                         "the body can't be unpacked: {n_left} bytes are left behind its end"
                     ))),
                 }
             }
-        });
-        let unpacked = unpacked.await;
-        unpacked.unwrap_or_else(|_| Err(Error::internal("unpacking the body has panicked").into()))
-    }
-}
-
-fn unpack(
-    mut decoder: impl Read,
-    n_packed: usize,
-    max: usize,
-    ticket: &Ticket,
-    split: usize,
-) -> Result<Bytes, Refusal> {
-    let mut whole = Aligned::new(split, (n_packed.saturating_mul(2)).min(max));
-    let mut step = vec![0; STEP];
-    loop {
-        let n_bytes = decoder.read(&mut step).map_err(|error| {
-            let so_far = whole.len();
-            Refusal::invalid(format!(
-                "the body can't be unpacked behind {so_far} bytes: {error}"
-            ))
-        })?;
-        if n_bytes == 0 {
-            return Ok(whole.finish());
         }
-        let length = whole.len() + n_bytes;
-        if length > max {
-            return Err(too_large(max));
+    }
+
+    fn pieces(
+        &self,
+        mut decoder: impl Read,
+        mut take: impl FnMut(&[u8], usize),
+    ) -> Result<usize, Refusal> {
+        let (mut step, mut length) = (vec![0; STEP], 0);
+        loop {
+            let n_bytes = decoder.read(&mut step).map_err(|error| {
+                Refusal::invalid(format!(
+                    "the body can't be unpacked behind {length} bytes: {error}"
+                ))
+            })?;
+            if n_bytes == 0 {
+                return Ok(length);
+            }
+            length += n_bytes;
+            self.check(length)?;
+            take(&step[..n_bytes], length);
+        }
+    }
+
+    /// Checks a length that the body becomes.
+    fn check(&self, length: usize) -> Result<(), Refusal> {
+        let n_packed = self.body.len();
+        if length > self.max {
+            return Err(too_large(self.max));
         }
         if length > FREE_BYTES && length / MAX_RATIO > n_packed {
             let message = format!(
@@ -130,7 +182,6 @@ fn unpack(
                 message,
             ));
         }
-        ticket.hold(n_packed + length)?;
-        whole.push(&step[..n_bytes]);
+        Ok(())
     }
 }

@@ -89,7 +89,13 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
         _ if path == "/" => Route::Page,
         Some("v1") => v1(parts).ok_or_else(unknown)?,
         Some("v2") => v2(parts).ok_or_else(unknown)?,
-        Some("metrics") if matches!(parts.next(), None | Some("")) => Route::Metrics,
+        Some("metrics") if is_end(&mut parts) => Route::Metrics,
+        // Where TensorFlow Serving has its own.
+        Some("monitoring")
+            if parts.by_ref().take(2).eq(["prometheus", "metrics"]) && is_end(&mut parts) =>
+        {
+            Route::Metrics
+        }
         _ => return Err(unknown()),
     };
     let is_right = match route {
@@ -112,6 +118,11 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
             "Method Not Allowed",
         )),
     }
+}
+
+/// Returns whether a path ends here, perhaps with a slash.
+fn is_end<'p>(parts: &mut impl Iterator<Item = &'p str>) -> bool {
+    matches!(parts.next(), None | Some("")) && parts.next().is_none()
 }
 
 fn v2<'p>(mut parts: impl Iterator<Item = &'p str>) -> Option<Route<'p>> {
@@ -208,6 +219,8 @@ mod tests {
             ("/v2/models/m/stats", model("m", None, ModelAsk::Statistics)),
             ("/v2/models/stats", Route::AllStatistics),
             ("/metrics", Route::Metrics),
+            ("/metrics/", Route::Metrics),
+            ("/monitoring/prometheus/metrics", Route::Metrics),
             (
                 "/v1/models/m",
                 Route::V1 {
@@ -264,6 +277,11 @@ mod tests {
             "/v2/models/m/versions/99999999999999999999/ready",
             "/v2//models/m",
             "/metrics/x",
+            "/metrics//x",
+            "/monitoring",
+            "/monitoring/prometheus",
+            "/monitoring/prometheus/metrics/x",
+            "/monitoring/other/metrics",
             "/v2/a/b/c/d/e/f/g/h/i/j",
         ] {
             let refusal = route(&Method::GET, path);

@@ -16,6 +16,18 @@ pub(crate) const EXTENSIONS: &[&str] = &[
     "statistics",
 ];
 
+/// `GET /v2/health/live`. Triton's clients look at the status alone, KServe's at the member.
+#[derive(Serialize)]
+pub(crate) struct ServerLive {
+    pub live: bool,
+}
+
+/// `GET /v2/health/ready`
+#[derive(Serialize)]
+pub(crate) struct ServerReady {
+    pub ready: bool,
+}
+
 /// `GET /v2/models/NAME/ready`
 #[derive(Serialize)]
 pub(crate) struct Ready<'n> {

@@ -278,6 +278,19 @@ fn compressed_bodies_are_unpacked_within_limits() {
     let (front, back) = ROWS.as_bytes().split_at(ROWS.len() / 2);
     let two = [packed(front, true), packed(back, true)].concat();
     assert_eq!(send("gzip", &two).status, 200);
+    // Lengths that are not guessed: of many members, and of one that becomes much longer.
+    let many: Vec<_> = ROWS.bytes().map(|byte| packed(&[byte], true)).collect();
+    assert_eq!(send("gzip", &many.concat()).status, 200);
+    let spaces = vec![b' '; 500_000];
+    let long = [ROWS.as_bytes(), &spaces].concat();
+    assert_eq!(send("deflate", &packed(&long, false)).status, 200);
+    let two = [packed(&long, true), packed(b" ", true)].concat();
+    assert_eq!(send("gzip", &two).status, 200);
+    // A length that is a lie.
+    let mut liar = packed(ROWS.as_bytes(), true);
+    let end = liar.len() - 4;
+    liar[end..].fill(0);
+    assert_eq!(send("gzip", &liar).status, 400);
     for is_gzip in [true, false] {
         let more = [packed(ROWS.as_bytes(), is_gzip), b"more".to_vec()].concat();
         let encoding = if is_gzip { "gzip" } else { "deflate" };

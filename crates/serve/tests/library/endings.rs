@@ -131,7 +131,8 @@ fn server_that_ends_answers_what_it_has() {
     control.wait_for_call();
     let stopper = server.stopper();
     stopper.refuse();
-    assert_eq!(Client::new(&server).get("/v2/health/ready").status, 503);
+    let answer = Client::new(&server).get("/v2/health/ready");
+    assert_eq!((answer.status, answer.text()), (503, r#"{"ready":false}"#));
     assert_eq!(Client::new(&server).get("/v2/health/live").status, 200);
     stopper.drain();
     let ending = std::thread::spawn(move || server.stop(PATIENCE));

@@ -12,9 +12,18 @@ use crate::support::{Client, Folder, ROWS, Same, double, floats, post, repositor
 fn server_and_models_describe_themselves() {
     let server = double();
     let mut client = Client::new(&server);
-    for path in ["/v2/health/live", "/v2/health/ready"] {
+    for what in ["live", "ready"] {
+        let answer = client.get(&format!("/v2/health/{what}"));
+        assert_eq!((answer.status, answer.json()), (200, json!({what: true})));
+    }
+    for path in ["/metrics", "/monitoring/prometheus/metrics"] {
         let answer = client.get(path);
-        assert_eq!((answer.status, answer.text()), (200, ""), "{path}");
+        assert!(
+            answer
+                .text()
+                .contains("\nnv_inference_count{model=\"double\",version=\"1\"} 0\n"),
+            "{path}"
+        );
     }
     let about = client.get("/v2").json();
     assert_eq!(about["name"], "tfrt");

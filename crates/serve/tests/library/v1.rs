@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tfrt_serve::Limits;
+use tfrt_serve::{Limits, Servable};
 use tfrt_tensor::DType;
 
 use crate::support::{Client, Same, double, start};
@@ -93,8 +93,16 @@ fn halves_are_numbers_that_are_rounded_once() {
 #[test]
 fn mistakes_are_told() {
     let same = Same::new(&[("n", DType::I64), ("s", DType::String)]);
-    let server = start(vec![("same", Arc::new(same))], Limits::default());
+    let truth = Same::new(&[("b", DType::I1)]);
+    let models: Vec<(_, Arc<dyn Servable>)> =
+        vec![("same", Arc::new(same)), ("truth", Arc::new(truth))];
+    let server = start(models, Limits::default());
     let mut client = Client::new(&server);
+    let found = client.post("/v1/models/truth:predict", r#"{"instances": [true, 1]}"#);
+    assert_eq!(
+        (found.status, &*found.error()),
+        (400, "input 'b': expected true or false, found 1")
+    );
     for (request, message) in [
         (
             "{}",

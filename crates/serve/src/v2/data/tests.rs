@@ -56,8 +56,8 @@ fn elements_of_other_types_are_refused_with_their_number() {
         ),
         (
             DType::I1,
-            "[true, 2]",
-            "input 'x': element 1 of `data`: expected true or false, found 2",
+            "[true, 1]",
+            "input 'x': element 1 of `data`: expected true or false, found 1",
         ),
         (
             DType::String,
