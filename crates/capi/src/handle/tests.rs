@@ -76,7 +76,7 @@ fn facts_are_those_of_the_object_that_a_handle_leads_to() {
 
 #[test]
 fn facts_of_later_objects_in_a_place_are_not_those_of_a_handle() {
-    const N: usize = 20_000;
+    const N: usize = if cfg!(miri) { 100 } else { 20_000 };
     let code_of = |bits: u64| (bits >> 32) as u32;
     let last = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -104,7 +104,7 @@ fn facts_of_later_objects_in_a_place_are_not_those_of_a_handle() {
 
 #[test]
 fn threads_use_an_object_in_turn_and_delete_those_of_others() {
-    const N: i32 = 2000;
+    const N: i32 = if cfg!(miri) { 20 } else { 2000 };
     let shared = status();
     let given: Vec<Handle<Status>> = (0..200).map(|_| status()).collect();
     std::thread::scope(|scope| {
@@ -191,7 +191,7 @@ fn views_of_inner_calls_end_before_those_of_outer_ones() {
 #[test]
 fn views_are_deleted_and_used_by_other_threads() {
     let tensor = dense();
-    for round in 0..300 {
+    for round in 0..if cfg!(miri) { 10 } else { 300 } {
         let from = views::begin();
         let given = [0, 1, 2].map(|index| view(Of::Input(index), &tensor));
         std::thread::scope(|scope| {
