@@ -234,11 +234,13 @@ impl Tensor {
             }
             // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
             tfrt_tensor::Tensor::Dense(own) => {
-                let read = own.read()?;
-                let copy = HostBuffer::copy_of(allocator, read.bytes());
+                let copy = own.buffer().aligned_copy(allocator)?;
                 let copy =
                     copy.ok_or_else(|| Error::resource_exhausted("no memory for an input"))?;
-                Storage::Host(Arc::new(Held::reading(copy)?))
+                match Buffer::frozen(&copy) {
+                    Some(frozen) => Storage::Buffer(frozen),
+                    None => Storage::Host(Arc::new(Held::reading(copy)?)),
+                }
             }
             other => {
                 dense = convert::to_format(other, TensorFormat::DenseHost, allocator)?;

@@ -4,7 +4,7 @@ use tfrt_host::kernel::param::{HeldAttribute, kinds::Itself};
 use tfrt_host::kernel::{
     Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part,
 };
-use tfrt_host::memory::HostBuffer;
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::attribute::{AttrElement, Values};
 use tfrt_tensor::{
@@ -80,12 +80,19 @@ impl KernelParam<Itself> for Elements {
     }
 }
 
+/// The most bytes of a constant that are copied: kernels, those of plugins above all, like to have theirs aligned as buffers
+/// are, which constants of a program seldom are, and small ones cost less to copy than to keep.
+const MAX_COPIED: usize = 1 << 10;
+
 /// `%t = corert.const_dense_tensor dense<[1, 2]> : tensor<2xi32>`
 fn dense(value: Elements, execution: &ExecutionContext) -> Result<TensorHandle, Error> {
     let view = value.0.view().dense();
     let view = view.ok_or_else(|| Error::internal("the attribute was dense"))?;
     let metadata = TensorMetadata::new(view.dtype, TensorShape::from_i64(view.shape)?);
-    let alignment = metadata.dtype.alignment_bytes().unwrap_or(1);
+    let alignment = match view.bytes.len() <= MAX_COPIED {
+        true => BUFFER_ALIGNMENT,
+        false => metadata.dtype.alignment_bytes().unwrap_or(1),
+    };
     let is_aligned = view.bytes.as_ptr().addr().is_multiple_of(alignment);
     let tensor = match is_aligned {
         true => DenseHostTensor::new(metadata, HostBuffer::from_owner(value))?,

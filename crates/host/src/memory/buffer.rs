@@ -25,7 +25,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tfrt_async::{Contents, Error, Heap, Hold, HostAllocator, RangeLock, SharedBlock, Value};
 
@@ -70,6 +70,8 @@ struct Foreign {
     /// The owner. Counted rather than boxed: moving a box claims what is in it for itself.
     #[expect(dead_code, reason = "it is dropped")]
     owner: Arc<dyn Send + Sync>,
+    /// A copy that is aligned, once somebody has asked for one.
+    aligned: OnceLock<HostBuffer>,
 }
 
 // SAFETY: the bytes belong to the owner, which is `Send + Sync` itself, and are only read (B3).
@@ -142,8 +144,39 @@ impl HostBuffer {
             bytes: NonNull::from(bytes).cast(),
             len_bytes: bytes.len(),
             owner,
+            aligned: OnceLock::new(),
         }));
         HostBuffer { memory, range }
+    }
+
+    /// Returns a [frozen](Self::freeze) copy of the bytes that is aligned to [`BUFFER_ALIGNMENT`], for readers that rely on
+    /// it; `None` if `allocator` has no room. Memory of a foreign owner keeps the copy of all its bytes for whoever asks next.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing some of the bytes.
+    pub fn aligned_copy(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Option<HostBuffer>, Error> {
+        let kept = match &self.memory {
+            Memory::Foreign(foreign) if self.len_bytes() == foreign.len_bytes => {
+                Some(&foreign.aligned)
+            }
+            _ => None,
+        };
+        if let Some(copy) = kept.and_then(OnceLock::get) {
+            return Ok(Some(copy.clone()));
+        }
+        let reading = self.read()?;
+        let Some(mut copy) = HostBuffer::copy_of(allocator, &reading) else {
+            return Ok(None);
+        };
+        copy.freeze();
+        Ok(Some(match kept {
+            Some(kept) => kept.get_or_init(|| copy).clone(),
+            None => copy,
+        }))
     }
 
     /// Returns the number of bytes.
@@ -625,6 +658,20 @@ mod tests {
         #[expect(clippy::reversed_empty_ranges, reason = "it is what is tested")]
         let reversed = whole.slice(8..4);
         assert!(reversed.is_none());
+    }
+
+    #[test]
+    fn foreign_bytes_are_copied_once_for_who_wants_them_aligned() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let foreign = HostBuffer::from_owner(bytes.clone());
+        let [first, second] = [&foreign, &foreign.clone()]
+            .map(|own| own.aligned_copy(&allocator()).unwrap().unwrap());
+        assert_eq!(first.address() % BUFFER_ALIGNMENT, 0);
+        assert_eq!(first.address(), second.address());
+        assert!(first.frozen_start().is_some() && *first.read().unwrap() == bytes[..]);
+        let part = foreign.slice(3..5).unwrap();
+        let copy = part.aligned_copy(&allocator()).unwrap().unwrap();
+        assert_eq!(*copy.read().unwrap(), [3, 4]);
     }
 
     #[test]
