@@ -58,6 +58,9 @@ class Connections:
 
     async def ask(self, request):
         """Returns the status and the body of the answer."""
+        # The server closes those that rest for 75 s.
+        while self.free and self.free[-1][0].at_eof():
+            self.free.pop()[1].close()
         if self.free:
             reader, writer = self.free.pop()
         else:
