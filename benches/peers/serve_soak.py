@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from serve_frames import DATA, GOAWAY, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, call_head, frame, message
@@ -57,6 +58,9 @@ class Connections:
 
     async def ask(self, request):
         """Returns the status and the body of the answer."""
+        # The server closes those that rest for 75 s.
+        while self.free and self.free[-1][0].at_eof():
+            self.free.pop()[1].close()
         if self.free:
             reader, writer = self.free.pop()
         else:
@@ -93,6 +97,15 @@ class Calls:
         return future
 
     async def read(self):
+        try:
+            await self.read_frames()
+        finally:
+            # What waits for an answer is told at once, so that the loss of a connection is seen as such.
+            for future, _ in self.pending.values():
+                if not future.done():
+                    future.set_exception(ConnectionError("the connection of gRPC has ended"))
+
+    async def read_frames(self):
         while True:
             head = await self.reader.readexactly(9)
             payload = await self.reader.readexactly(int.from_bytes(head[:3], "big"))
@@ -108,7 +121,9 @@ class Calls:
                 raise ConnectionError(f"frame {kind}: {payload.hex()}")
             if kind in (HEADERS, DATA) and flags & 1:
                 future, data = self.pending.pop(stream)
-                future.set_result(bytes(data))
+                # Nobody waits any more for an answer that took too long.
+                if not future.done():
+                    future.set_result(bytes(data))
 
 
 class Soak:
@@ -117,6 +132,7 @@ class Soak:
         self.wrong, self.n_right, self.n_loads, self.n_bad = [], 0, 0, 0
         self.late_us = [0] * 2048  # By the logarithm of the time, 32 steps for each doubling.
         self.samples = []
+        self.behind = 0  # Seconds by which a request was sent late, for lack of a processor.
 
     def note(self, due, found):
         elapsed = max(1, int((time.perf_counter() - due) * 1e6))
@@ -141,6 +157,8 @@ class Soak:
         try:
             name = random.choice((b"layer", b"joined"))
             if kind == 4:
+                if self.calls.reading.done():
+                    self.calls = await Calls().open(self.address)
                 data = await asyncio.wait_for(self.calls.call(name), 30)
                 at = data.rfind(b"\x32\x08")
                 found = struct.unpack("<2f", data[at + 2 : at + 10]) if at > 0 else data
@@ -230,6 +248,7 @@ class Soak:
             due = began + index / self.rate
             if (wait := due - time.perf_counter()) > 0:
                 await asyncio.sleep(wait)
+            self.behind = max(self.behind, time.perf_counter() - due)
             task = asyncio.create_task(self.one(due, index % 5))
             running.add(task)
             task.add_done_callback(running.discard)
@@ -254,8 +273,9 @@ class Soak:
         is_flat = last <= second * 1.02 + 0.5
         in_flight = [line for line in metrics.splitlines() if line.startswith("tfrt_in_flight")]
         print(f"{n_due} requests in {self.seconds:g} s, {self.rate:g} a second: {self.n_right} right, {len(self.wrong)} lost or wrong")
-        for found in self.wrong[:5]:
-            print(f"  such as {found}")
+        for found, n in Counter(map(str, self.wrong)).most_common(5):
+            print(f"  {n} times {found}")
+        print(f"sent {self.behind * 1000:.0f} ms late at most, by this program itself")
         print(f"{self.n_loads} loads; {self.n_bad} clients that misbehaved; {self.connections.n_opened} connections")
         print("ms from when each was due: " + ", ".join(f"{name} {self.late(part):.2f}" for name, part in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1))))
         print(f"MiB: {self.samples[0][0]:.1f} at first, {second:.1f} in the second quarter, {last:.1f} in the last, {max(s[0] for s in self.samples):.1f} at most")
