@@ -137,12 +137,16 @@ fn main() -> ExitCode {
             ];
             steps.run("soak", steps::cargo(&soak).args(seconds));
         }
-        ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
+        ["accounting"] => accounting::tests(&mut steps, &accounting::WORKSPACE),
+        ["accounting", packages @ ..] => {
+            let choice: Vec<&str> = packages.iter().flat_map(|name| ["-p", *name]).collect();
+            accounting::tests(&mut steps, &choice);
+        }
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["stablehlo", arguments @ ..] => stablehlo::run(&mut steps, arguments),
         ["capi"] => capi::run(&mut steps),
         ["python"] => {
-            python::run(&mut steps);
+            python::run(&mut steps, python::Module::Alone);
         }
         ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
@@ -166,7 +170,7 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
-    accounting::build(steps);
+    accounting::build(steps, &accounting::WITH_PYTHON);
     // Many tests wait; and one after the other these builds would leave processors idle: each goes through crates in a
     // row.
     let mut builds = vec![
@@ -177,7 +181,7 @@ fn ci(steps: &mut Steps) {
     builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
     builds.extend(size::builds());
     let builds = Steps::start("builds of their own", builds);
-    accounting::tests(steps, &[]);
+    accounting::tests(steps, &accounting::WITH_PYTHON);
     steps.join(builds);
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
@@ -190,11 +194,13 @@ fn ci(steps: &mut Steps) {
     let mut first_command = Command::new(steps::target("debug").join("tfrt"));
     first_command.args(["run", "examples/fizzbuzz.mlir"]);
     steps.run("first command", first_command.current_dir(steps::root()));
-    // The front crate builds by itself, without what tests of other packages ask of libraries: with the wheel, or alone.
-    if !python::run(steps) {
-        let check = ["check", "--quiet", "-p", "tfrt"];
-        steps.run("the command alone", &mut steps::cargo(&check));
-    }
+    python::run(steps, python::Module::OfTests);
+    // The front crate and the module build by themselves, without what tests of other packages ask of libraries.
+    let alone = ["check", "--quiet", "-p", "tfrt-python"];
+    steps.run(
+        "the package for Python alone",
+        steps::cargo(&alone).args(["--features", "extension"]),
+    );
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     bench::instructions(steps, bench::Counted::Executor, &[]);
