@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::process::{Command, ExitCode};
+use std::thread;
 
 mod accounting;
 mod bench;
@@ -165,14 +166,8 @@ fn ci(steps: &mut Steps) {
     steps.check("tidy", tidy::check);
     dependencies::check(steps);
     steps.run("format", &mut steps::cargo(&["fmt", "--all", "--check"]));
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    steps.run(
-        "lints",
-        steps::cargo(&clippy).args(["--", "-D", "warnings"]),
-    );
-    accounting::build(steps, &accounting::WITH_PYTHON);
-    // Many tests wait; and one after the other these builds would leave processors idle: each goes through crates in a
-    // row.
+    // Crates are compiled in rows, and many tests wait, both of which leave processors idle: these builds, each with a target
+    // folder or a profile of its own, take what is left. So does pip, which waits for its registry.
     let mut builds = vec![
         bench::build(),
         differential::build(),
@@ -181,6 +176,13 @@ fn ci(steps: &mut Steps) {
     builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
     builds.extend(size::builds());
     let builds = Steps::start("builds of their own", builds);
+    let python = thread::spawn(python::environment);
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    steps.run(
+        "lints",
+        steps::cargo(&clippy).args(["--", "-D", "warnings"]),
+    );
+    accounting::build(steps, &accounting::WITH_PYTHON);
     accounting::tests(steps, &accounting::WITH_PYTHON);
     steps.join(builds);
     // Without the tool the tests that show it programs have nothing to do.
@@ -194,7 +196,11 @@ fn ci(steps: &mut Steps) {
     let mut first_command = Command::new(steps::target("debug").join("tfrt"));
     first_command.args(["run", "examples/fizzbuzz.mlir"]);
     steps.run("first command", first_command.current_dir(steps::root()));
-    python::run(steps, python::Module::OfTests);
+    let python = python.join().unwrap_or(Err("python3"));
+    let python = python::installed(steps, python, python::Module::OfTests);
+    if let Some(python) = python {
+        python::tests(steps, &python);
+    }
     // The front crate and the module build by themselves, without what tests of other packages ask of libraries.
     let alone = ["check", "--quiet", "-p", "tfrt-python"];
     steps.run(
