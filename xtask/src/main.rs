@@ -198,17 +198,19 @@ fn ci(steps: &mut Steps) {
     steps.run("first command", first_command.current_dir(steps::root()));
     let python = python.join().unwrap_or(Err("python3"));
     let python = python::installed(steps, python, python::Module::OfTests);
+    // The tests of the package run on one processor; cargo, which has one lock for both of these, on the others.
+    let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    let docs = Steps::start("docs", vec![docs]);
+    // The front crate and the module build by themselves, without what tests of other packages ask of libraries.
+    let mut alone = steps::cargo(&["check", "--quiet", "-p", "tfrt-python"]);
+    alone.args(["--features", "extension"]);
+    let alone = Steps::start("the package for Python alone", vec![alone]);
     if let Some(python) = python {
         python::tests(steps, &python);
     }
-    // The front crate and the module build by themselves, without what tests of other packages ask of libraries.
-    let alone = ["check", "--quiet", "-p", "tfrt-python"];
-    steps.run(
-        "the package for Python alone",
-        steps::cargo(&alone).args(["--features", "extension"]),
-    );
-    let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
+    steps.join(docs);
+    steps.join(alone);
     bench::instructions(steps, bench::Counted::Executor, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);
