@@ -9,29 +9,35 @@ use std::{fmt, fs, io};
 
 use crate::steps::{Steps, cargo, target};
 
-/// The arguments of cargo for the tests of all packages; no member asks for TLS, or for GPUs, which are simulated in
-/// tests.
-pub const WORKSPACE: [&str; 3] = [
+/// The arguments of cargo for the tests of all packages.
+pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", FEATURES];
+
+/// The arguments of cargo for the tests of all packages beside the module for Python: crates that both need are then
+/// compiled once, and macros once for lints, too. The module is built by [`cargo build`](crate::python), since no test is
+/// linked with it.
+pub const WITH_PYTHON: [&str; 5] = [
     "--workspace",
     "--features",
-    "tfrt/gpu,tfrt/tls,tfrt-serve/tls",
+    FEATURES,
+    "--features",
+    "tfrt-python/extension",
 ];
 
-/// Builds the tests of all packages.
-pub fn build(steps: &mut Steps) {
+/// The features that tests need and no member asks for: TLS, and GPUs, which are simulated.
+const FEATURES: &str = "tfrt/gpu,tfrt/tls,tfrt-serve/tls";
+
+/// Builds the tests that arguments of cargo choose.
+pub fn build(steps: &mut Steps, choice: &[&str]) {
     let mut command = cargo(&["test", "--no-run", "--quiet"]);
-    steps.run("tests (build)", command.args(WORKSPACE));
+    steps.run("tests (build)", command.args(choice));
 }
 
-/// Runs the tests of some packages, or of all, which must succeed and leave nothing behind.
-pub fn tests(steps: &mut Steps, packages: &[&str]) {
+/// Runs the tests that arguments of cargo choose, which must succeed and leave nothing behind.
+pub fn tests(steps: &mut Steps, choice: &[&str]) {
     let folder = target("accounting");
     let is_there = emptied(&folder).is_ok();
     let mut command = cargo(&["test", "--no-fail-fast"]);
-    match packages {
-        [] => command.args(WORKSPACE),
-        packages => command.args(packages.iter().flat_map(|package| ["-p", *package])),
-    };
+    command.args(choice);
     steps.tests("tests", command.env("TFRT_ACCOUNTING", &folder));
     steps.check("nothing is left after tests", || {
         if !is_there {

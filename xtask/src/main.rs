@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::process::{Command, ExitCode};
+use std::thread;
 
 mod accounting;
 mod bench;
@@ -137,12 +138,16 @@ fn main() -> ExitCode {
             ];
             steps.run("soak", steps::cargo(&soak).args(seconds));
         }
-        ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
+        ["accounting"] => accounting::tests(&mut steps, &accounting::WORKSPACE),
+        ["accounting", packages @ ..] => {
+            let choice: Vec<&str> = packages.iter().flat_map(|name| ["-p", *name]).collect();
+            accounting::tests(&mut steps, &choice);
+        }
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["stablehlo", arguments @ ..] => stablehlo::run(&mut steps, arguments),
         ["capi"] => capi::run(&mut steps),
         ["python"] => {
-            python::run(&mut steps);
+            python::run(&mut steps, python::Module::Alone);
         }
         ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
@@ -161,14 +166,8 @@ fn ci(steps: &mut Steps) {
     steps.check("tidy", tidy::check);
     dependencies::check(steps);
     steps.run("format", &mut steps::cargo(&["fmt", "--all", "--check"]));
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    steps.run(
-        "lints",
-        steps::cargo(&clippy).args(["--", "-D", "warnings"]),
-    );
-    accounting::build(steps);
-    // Many tests wait; and one after the other these builds would leave processors idle: each goes through crates in a
-    // row.
+    // Crates are compiled in rows, and many tests wait, both of which leave processors idle: these builds, each with a target
+    // folder or a profile of its own, take what is left. So does pip, which waits for its registry.
     let mut builds = vec![
         bench::build(),
         differential::build(),
@@ -177,7 +176,14 @@ fn ci(steps: &mut Steps) {
     builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
     builds.extend(size::builds());
     let builds = Steps::start("builds of their own", builds);
-    accounting::tests(steps, &[]);
+    let python = thread::spawn(python::environment);
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    steps.run(
+        "lints",
+        steps::cargo(&clippy).args(["--", "-D", "warnings"]),
+    );
+    accounting::build(steps, &accounting::WITH_PYTHON);
+    accounting::tests(steps, &accounting::WITH_PYTHON);
     steps.join(builds);
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
@@ -190,13 +196,21 @@ fn ci(steps: &mut Steps) {
     let mut first_command = Command::new(steps::target("debug").join("tfrt"));
     first_command.args(["run", "examples/fizzbuzz.mlir"]);
     steps.run("first command", first_command.current_dir(steps::root()));
-    // The front crate builds by itself, without what tests of other packages ask of libraries: with the wheel, or alone.
-    if !python::run(steps) {
-        let check = ["check", "--quiet", "-p", "tfrt"];
-        steps.run("the command alone", &mut steps::cargo(&check));
-    }
+    let python = python.join().unwrap_or(Err("python3"));
+    let python = python::installed(steps, python, python::Module::OfTests);
+    // The tests of the package run on one processor; cargo, which has one lock for both of these, on the others.
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    let docs = Steps::start("docs", vec![docs]);
+    // The front crate and the module build by themselves, without what tests of other packages ask of libraries.
+    let mut alone = steps::cargo(&["check", "--quiet", "-p", "tfrt-python"]);
+    alone.args(["--features", "extension"]);
+    let alone = Steps::start("the package for Python alone", vec![alone]);
+    if let Some(python) = python {
+        python::tests(steps, &python);
+    }
+    steps.join(docs);
+    steps.join(alone);
     bench::instructions(steps, bench::Counted::Executor, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);

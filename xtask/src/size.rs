@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::accounting::WITH_PYTHON;
 use crate::checkers;
 use crate::steps::{self, Steps, target};
 
@@ -106,9 +107,9 @@ pub fn check(steps: &mut Steps, depth: Depth) {
     steps.work("panics in tfrt-run", || isolates_panics(&triple));
     steps.work("tests of tfrt-run", || {
         let program = SHIPPED.program(&triple, "tfrt-run");
-        // Of the whole workspace, which has features that `tfrt-run` alone does not: it was built so before.
-        let mut tests = steps::cargo(&["test", "--quiet", "--workspace", "--test", "command"]);
-        succeeds_loudly(tests.env("TFRT_RUN_PROGRAM", program))
+        // Of the whole workspace, which has features that `tfrt-run` alone does not: `ci` has built it so.
+        let mut tests = steps::cargo(&["test", "--quiet", "--test", "command"]);
+        succeeds_loudly(tests.args(WITH_PYTHON).env("TFRT_RUN_PROGRAM", program))
     });
     if depth == Depth::Short {
         return;

@@ -249,11 +249,17 @@ impl KernelRegistry {
 
     /// All kernels, in the order of their names.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelEntry> {
+        let mut all = self.unordered();
+        sort_by(&mut all, |a, b| a.name().cmp(b.name()));
+        all.into_iter()
+    }
+
+    /// All kernels, in any order.
+    fn unordered(&self) -> Vec<&KernelEntry> {
         let mut all: Vec<&KernelEntry> = self.kernels.entries.iter().collect();
         let of_dialects = self.dialects.iter().map(|dialect| self.made(dialect));
         all.extend(of_dialects.flat_map(|table| &table.entries));
-        sort_by(&mut all, |a, b| a.name().cmp(b.name()));
-        all.into_iter()
+        all
     }
 
     /// All native functions, in the order of their names.
@@ -263,7 +269,7 @@ impl KernelRegistry {
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.kernels().map(KernelEntry::name))
+        nearest(name, self.unordered().into_iter().map(KernelEntry::name))
             .or_else(|| self.of_another_dialect(name))
     }
 
@@ -271,8 +277,8 @@ impl KernelRegistry {
     fn of_another_dialect(&self, name: &str) -> Option<&str> {
         let (_, meant) = name.split_once('.')?;
         let is_meant = |other: &str| other.split_once('.').is_some_and(|(_, rest)| rest == meant);
-        let mut names = self.kernels().map(KernelEntry::name);
-        names.find(|other| is_meant(other))
+        let names = self.unordered().into_iter().map(KernelEntry::name);
+        names.filter(|other| is_meant(other)).min()
     }
 
     /// Returns the native function whose name is nearest to a name.
@@ -286,16 +292,18 @@ fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n s
     let own = letters(name);
     // A hostile file may have thousands of unknown names, most of which have little in common with any other.
     let is_far = |other: &str| {
+        if other.len().abs_diff(name.len()) > limit {
+            return true;
+        }
         let others = letters(other);
         let n_missing = (own & !others)
             .count_ones()
             .max((others & !own).count_ones());
-        n_missing as usize > limit || other.len().abs_diff(name.len()) > limit
+        n_missing as usize > limit
     };
     names
         .filter(|candidate| !is_far(candidate))
-        .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        .filter_map(|candidate| Some((distance(name, candidate, limit)?, candidate)))
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -355,20 +363,28 @@ fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
     table.has_others |= !table.adds_built_in;
 }
 
-/// The Levenshtein distance of two names.
-fn distance(a: &str, b: &str) -> usize {
+/// The Levenshtein distance of two names, if it is no more than a limit.
+fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
-        let (mut diagonal, mut left) = (i, i + 1);
-        row[0] = left;
-        for (y, above) in b.bytes().zip(&mut row[1..]) {
-            let substituted = diagonal + usize::from(x != y);
+        // Farther from the diagonal all is above the limit.
+        let first = i.saturating_sub(limit).min(b.len());
+        let last = b.len().min(i + 1 + limit);
+        let mut left = if first == 0 { i + 1 } else { limit + 1 };
+        let mut diagonal = std::mem::replace(&mut row[first], left);
+        let mut least = left;
+        for (y, above) in b.as_bytes()[first..last].iter().zip(&mut row[first + 1..]) {
+            let substituted = diagonal + usize::from(x != *y);
             diagonal = *above;
             left = substituted.min(left + 1).min(diagonal + 1);
             *above = left;
+            least = least.min(left);
+        }
+        if least > limit {
+            return None;
         }
     }
-    row[b.len()]
+    Some(row[b.len()]).filter(|distance| *distance <= limit)
 }
 
 #[cfg(test)]
@@ -392,6 +408,42 @@ mod tests {
         assert_eq!(names, ["my.three", "my.two", "z.one"]);
         assert_eq!(registry.nearest("my.thre"), Some("my.three"));
         assert_eq!(registry.nearest("your.two"), Some("my.two"));
+        assert_eq!(registry.nearest("z.on"), Some("z.one"));
+    }
+
+    #[test]
+    fn nearest_of_names_is_the_first_in_their_order_wherever_it_stands() {
+        let mut registry = registry();
+        registry.add_dialect("a", |registry| {
+            registry.add("a.two", || 2).add("a.tow", || 2);
+        });
+        // As near in their dialect, and of that name in two others.
+        assert_eq!(registry.nearest("a.toe"), Some("a.tow"));
+        assert_eq!(registry.nearest("a.twe"), Some("a.two"));
+        assert_eq!(registry.nearest("another.two"), Some("a.two"));
+    }
+
+    #[test]
+    fn distance_is_the_number_of_letters_that_are_changed() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("", "one", 3),
+            ("my.two", "my.two", 0),
+            ("my.two", "my.tw", 1),
+            ("my.two", "my.too", 1),
+            ("my.to", "my.two", 1),
+            ("kitten", "sitting", 3),
+            ("ab.abc", "ab.bca", 2),
+            ("abcdefgh", "bcdefghi", 2),
+            ("abcdefgh", "hgfedcba", 8),
+            ("a", "abcdefgh", 7),
+        ] {
+            for limit in 0..10 {
+                let known = (expected <= limit).then_some(expected);
+                assert_eq!(distance(a, b, limit), known, "'{a}', '{b}', {limit}");
+                assert_eq!(distance(b, a, limit), known, "'{b}', '{a}', {limit}");
+            }
+        }
     }
 
     #[test]
