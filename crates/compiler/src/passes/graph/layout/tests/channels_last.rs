@@ -116,3 +116,58 @@ fn a_difference_from_a_constant_stays_behind_the_convolution() {
         "#]],
     );
 }
+
+/// Sums of three by three elements of `x`, of so many images and channels, by the name `sum`.
+fn sums(sum: &str, x: &str, [n, channels]: [usize; 2]) -> String {
+    format!(
+        r#"%{sum} = "stablehlo.reduce_window"(%{x}, %none) <{{
+               padding = dense<[[0, 0], [1, 1], [1, 1], [0, 0]]> : tensor<4x2xi64>,
+               window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = array<i64: 1, 1, 1, 1>}}> ({{
+             ^bb0(%left: tensor<f32>, %right: tensor<f32>):
+               %next = stablehlo.add %left, %right : tensor<f32>
+               stablehlo.return %next : tensor<f32>
+             }}) : (tensor<{n}x8x8x{channels}xf32>, tensor<f32>) -> tensor<{n}x8x8x{channels}xf32>
+"#
+    )
+}
+
+#[test]
+fn a_sum_of_windows_divided_by_their_elements_is_a_mean() {
+    let sums = sums("sum", "y", [2, 4]);
+    check(
+        &format!(
+            "{sums}
+             %nine = stablehlo.constant dense<9.0> : tensor<2x8x8x4xf32>
+             %r = stablehlo.divide %sum, %nine : tensor<2x8x8x4xf32>"
+        ),
+        expect![[r#"
+            %0 = "onnx.Constant"() {onnx.opset = 27, value = dense<[[[[1.000000e+00]], [[2.000000e+00]]], [[[3.000000e+00]], [[4.000000e+00]]], [[[5.000000e+00]], [[6.000000e+00]]], [[[7.000000e+00]], [[8.000000e+00]]]]> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
+            %1 = "graph.none"() : () -> none
+            %2 = "cpu.fused.conv"(%arg0, %0, %1, %1, %1, %1, %1, %1) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<2x8x8x2xf32>, tensor<4x2x1x1xf32>, none, none, none, none, none, none) -> tensor<2x8x8x4xf32>
+            %3 = "cpu.fused.pool"(%2) {dilations = [1, 1], kernel = [3, 3], kind = "mean_with_padding", pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<2x8x8x4xf32>) -> tensor<2x8x8x4xf32>
+            tfrt.return %3 : tensor<2x8x8x4xf32>
+        "#]],
+    );
+}
+
+#[test]
+fn a_sum_of_windows_divided_by_one_of_ones_is_a_mean_without_padding() {
+    let (sums, counts) = (sums("sum", "y", [2, 4]), sums("count", "ones", [1, 1]));
+    check(
+        &format!(
+            "{sums}
+             %one = stablehlo.constant dense<1.0> : tensor<f32>
+             %ones = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<1x8x8x1xf32>
+             {counts}
+             %wide = stablehlo.broadcast_in_dim %count, dims = [0, 1, 2, 3] : (tensor<1x8x8x1xf32>) -> tensor<2x8x8x4xf32>
+             %r = stablehlo.divide %sum, %wide : tensor<2x8x8x4xf32>"
+        ),
+        expect![[r#"
+            %0 = "onnx.Constant"() {onnx.opset = 27, value = dense<[[[[1.000000e+00]], [[2.000000e+00]]], [[[3.000000e+00]], [[4.000000e+00]]], [[[5.000000e+00]], [[6.000000e+00]]], [[[7.000000e+00]], [[8.000000e+00]]]]> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
+            %1 = "graph.none"() : () -> none
+            %2 = "cpu.fused.conv"(%arg0, %0, %1, %1, %1, %1, %1, %1) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<2x8x8x2xf32>, tensor<4x2x1x1xf32>, none, none, none, none, none, none) -> tensor<2x8x8x4xf32>
+            %3 = "cpu.fused.pool"(%2) {dilations = [1, 1], kernel = [3, 3], kind = "mean", pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<2x8x8x4xf32>) -> tensor<2x8x8x4xf32>
+            tfrt.return %3 : tensor<2x8x8x4xf32>
+        "#]],
+    );
+}
