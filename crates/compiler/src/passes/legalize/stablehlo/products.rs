@@ -164,14 +164,16 @@ impl Lowering<'_> {
         let from = [batch, &kept, &[summed]].concat();
         let into = [batch, &kept, &[n_columns]].concat();
         let all = [batch, row_sizes, column_sizes].concat();
-        if left_sizes.len() != from.len() {
+        let (is_whole, is_line) = (n_rows == kept.len(), columns.len() == 1);
+        let is_single = axes.contracted[0].len() == 1;
+        if !is_whole || !is_single {
             left = self.resized(left, &from);
         }
-        if right_sizes.len() != n_batch + 2 {
+        if !is_line || !is_single {
             right = self.resized(right, &[batch, &[summed, n_columns]].concat());
         }
         let mut value = self.add("dot", &[left, right], &[], &dims_of(&into), &by);
-        if all.len() != into.len() {
+        if !is_whole || !is_line {
             value = self.resized(value, &all);
         }
         Ok(self.truth(value, element))

@@ -69,3 +69,23 @@ fn a_product_of_heads_takes_a_bias_a_residual_and_an_activation() {
         "#]],
     );
 }
+
+#[test]
+fn a_product_along_two_dimensions_of_a_batch_multiplies_one_row_by_one_column() {
+    check(
+        "%y = stablehlo.dot_general %x, %x, batching_dims = [0] x [0], contracting_dims = [1, 2] x [1, 2] : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2xf32>
+         %r = stablehlo.tanh %y : tensor<2xf32>",
+        "tensor<2xf32>",
+        expect![[r#"
+            %0 = "onnx.Constant"() {onnx.opset = 27, value = dense<[2, 1, 12]> : tensor<3xi64>} : () -> tensor<3xi64>
+            %1 = "graph.reshape"(%arg0, %0) {allow_zero = 1} : (tensor<2x3x4xf32>, tensor<3xi64>) -> tensor<2x1x12xf32>
+            %2 = "onnx.Constant"() {onnx.opset = 27, value = dense<[2, 12, 1]> : tensor<3xi64>} : () -> tensor<3xi64>
+            %3 = "graph.reshape"(%arg0, %2) {allow_zero = 1} : (tensor<2x3x4xf32>, tensor<3xi64>) -> tensor<2x12x1xf32>
+            %4 = "graph.dot"(%1, %3) : (tensor<2x1x12xf32>, tensor<2x12x1xf32>) -> tensor<2x1x1xf32>
+            %5 = "onnx.Constant"() {onnx.opset = 27, value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+            %6 = "graph.reshape"(%4, %5) {allow_zero = 1} : (tensor<2x1x1xf32>, tensor<1xi64>) -> tensor<2xf32>
+            %7 = "cpu.fused.elementwise"(%6) {inputs = 1, steps = ["tanh a0"]} : (tensor<2xf32>) -> tensor<2xf32>
+            tfrt.return %7 : tensor<2xf32>
+        "#]],
+    );
+}
