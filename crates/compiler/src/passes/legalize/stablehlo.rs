@@ -13,7 +13,7 @@
 //! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `quantized` | tensors of quantised numbers |
-//! | `reduce`, `windows` | reductions by any body, whole and in windows; `stated_windows`: the windows |
+//! | `reduce`, `windows` | reductions by any body, whole and in windows; `stated_windows`: the windows; `pools`: those of images |
 //! | `gather`, `places`, `scatter` | gather and scatter in their general form |
 //! | `stated` | the types that operations and regions state, which are checked |
 //! | `sizes` | extents that may be known only when a model runs |
@@ -36,6 +36,7 @@ mod keys;
 mod linear;
 mod pads;
 mod places;
+mod pools;
 mod products;
 mod quantized;
 mod random;
@@ -57,6 +58,7 @@ use std::sync::Arc;
 
 use tfrt_ir::{BlockId, Diagnostics, Location, Module, OpId, OpState, Type, ValueId};
 
+use self::pools::Pool;
 use self::quantized::{Quantization, States};
 use crate::codes;
 use crate::passes::scope;
@@ -148,6 +150,7 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             values: HashMap::new(),
             narrow: HashMap::new(),
             integers: HashMap::new(),
+            sums: HashMap::new(),
             made: Vec::new(),
             location: Location::Unknown,
             n_made: 0,
@@ -236,6 +239,8 @@ struct Lowering<'m> {
     narrow: HashMap<ValueId, ValueId>,
     /// Integers that are known, by the values that have them: extents that are calculated.
     integers: HashMap<ValueId, Vec<i64>>,
+    /// Sums of windows that are pools of images, but for a division.
+    sums: HashMap<ValueId, Pool>,
     /// The operations of the block that is being made.
     made: Vec<OpId>,
     location: Location,

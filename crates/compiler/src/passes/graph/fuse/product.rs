@@ -136,8 +136,8 @@ fn bias(module: &mut Module, kept: &mut [OpId], op: OpId) -> Option<ValueId> {
             continue;
         }
         let n = *node::shape(module, product)?.last()?;
-        let rank = node::shape(module, bias)?.len();
-        if rank != 1 || !is_bias(module, bias, n) || n < 1 {
+        let [own, rank] = [bias, product].map(|value| node::shape(module, value));
+        if own?.len() > rank?.len() || !is_bias(module, bias, n) || n < 1 {
             continue;
         }
         module.set_operand(made, fused::BIAS, bias);

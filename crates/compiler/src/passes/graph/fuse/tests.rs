@@ -7,6 +7,7 @@ use crate::passes::testing::{check, run};
 mod cached_attention;
 mod folded_norms;
 mod patterns;
+mod products;
 
 #[test]
 fn layers_become_one_product_each() {

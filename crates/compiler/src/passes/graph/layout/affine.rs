@@ -69,8 +69,8 @@ pub(in super::super) fn known_statistics(
     Some((parameters.to_vec(), epsilon))
 }
 
-/// Handles a product, a sum or a difference of an image and a constant of an element for each channel, or one for
-/// all.
+/// Handles a product, a quotient, a sum or a difference of an image and a constant of an element for each channel, or one
+/// for all.
 pub(super) fn scaling(
     rewrite: &mut Rewrite<'_>,
     images: &mut ImageLayouts,
@@ -84,19 +84,27 @@ pub(super) fn scaling(
     let (x, constant) = match node::constant(module, right) {
         Some(constant) => (left, constant),
         // A constant minus an image is no image plus something.
-        None if name == "sub" => return None,
+        None if ["sub", "div"].contains(&name) => return None,
         None => (right, node::constant(module, left)?),
     };
-    let shape = node::shape(module, x)?;
-    let &[_, channels, _, _] = &shape[..] else {
+    let lies_last = images.lies_last(x);
+    let axis = match lies_last {
+        true => 3,
+        false if images.is_native(x) => 1,
+        false => return None,
+    };
+    let &[_, _, _, _] = &node::shape(module, x)?[..] else {
         return None;
     };
-    let fits = ["add", "mul", "sub", "onnx.Sum"].contains(&name)
-        && images.is_native(x)
+    let channels = node::shape(module, x)?[axis];
+    let fits = ["add", "div", "mul", "sub", "onnx.Sum"].contains(&name)
         && channels > 0
         && node::is_f32(module, x)
         && *constant.element_type() == Type::F32;
-    let constant = of_channels(constant).filter(|_| fits)?;
+    let constant = of_channels(constant, axis).filter(|_| fits)?;
+    if name == "div" && !is_moderate(&constant) {
+        return None;
+    }
     let list = match constant.shape()[..] {
         [] => DenseAttribute {
             ty: Type::tensor(vec![channels], Type::F32),
@@ -106,9 +114,17 @@ pub(super) fn scaling(
         [n] if n == channels => constant,
         _ => return None,
     };
+    // Behind other operations these are calculated as they are.
+    if (lies_last || name == "div") && conv_behind(rewrite, images, x).is_none() {
+        return None;
+    }
     let list = rewrite.constant(list, op);
     let steps = match name {
         "mul" => [Some(list), None],
+        "div" => {
+            let ones = of_one(rewrite, 1.0, list, op);
+            [Some(both(rewrite, "graph.div", [ones, list], op)), None]
+        }
         "sub" => {
             let ty = rewrite.module.value_type(list).clone();
             let negative = OpState::new("graph.neg").operand(list).result(ty);
@@ -120,13 +136,42 @@ pub(super) fn scaling(
     Some(())
 }
 
+/// Returns whether all numbers are far from the limits of `f32`, so that a product by their inverses is what a quotient is.
+fn is_moderate(list: &DenseAttribute) -> bool {
+    const MOST: f32 = 1.8446744e19; // 2^64
+    let (each, _) = list.bytes().as_chunks::<4>();
+    each.iter().all(|bytes| {
+        let number = f32::from_le_bytes(*bytes).abs();
+        (1.0 / MOST..=MOST).contains(&number)
+    })
+}
+
+/// Returns the convolution that makes an image, whose new value exists already, if the image has one user.
+fn conv_behind(rewrite: &Rewrite<'_>, images: &ImageLayouts, x: ValueId) -> Option<OpId> {
+    let image = match images.lies_last(x) {
+        true => rewrite.mapped(x),
+        false => images.made_last(x)?,
+    };
+    conv_before(rewrite, x, image)
+}
+
 /// Returns the convolution that makes an image, if the operation at hand is the image's only user: of the old value `x`,
 /// and of the new one, `image`, which users before it have taken already.
 fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
+    // An image that lies with channels last may be the transposition of one that has users of its own.
+    let before = module
+        .defining_op(x)
+        .and_then(|op| match node::name(module, op) {
+            "transpose" => node::operand(module, op, 0),
+            _ => None,
+        });
     let is_one = fused::is(module, conv, fused::CONV)
-        && module.users(x).count() == 1
+        && [Some(x), before]
+            .into_iter()
+            .flatten()
+            .all(|value| module.users(value).count() == 1)
         && module.users(image).next().is_none();
     is_one.then_some(conv)
 }
@@ -167,6 +212,15 @@ fn scale(
     [factors, summands]: [Option<ValueId>; 2],
 ) {
     let result = rewrite.module.op(op).results()[0];
+    if images.lies_last(x) {
+        let image = rewrite.mapped(x);
+        if let Some(conv) = conv_before(rewrite, x, image) {
+            into_conv(rewrite, conv, [factors, summands], op);
+            rewrite.move_to_end(conv);
+            images.set_lying_last(rewrite, result, image);
+        }
+        return;
+    }
     let image = images.last(rewrite, x, op);
     let mut next = AffineImage {
         image,

@@ -20,6 +20,8 @@ pub(super) struct ImageLayouts {
     last: HashMap<ValueId, ValueId>,
     /// The images with channels first, of those that were made with channels last.
     first: HashMap<ValueId, ValueId>,
+    /// Old values that lie with channels last, of images that were made so.
+    lying_last: HashSet<ValueId>,
     /// Operations that were fused with one before them.
     skipped: HashSet<OpId>,
     /// Images with channels last that are affine functions of others.
@@ -46,6 +48,22 @@ impl ImageLayouts {
         self.last.contains_key(&value)
     }
 
+    /// Returns whether a value lies with channels last in the old block, and was made so.
+    pub(super) fn lies_last(&self, value: ValueId) -> bool {
+        self.lying_last.contains(&value)
+    }
+
+    /// Notes that `made` is `old`, both with channels last.
+    pub(super) fn set_lying_last(
+        &mut self,
+        rewrite: &mut Rewrite<'_>,
+        old: ValueId,
+        made: ValueId,
+    ) {
+        rewrite.values.insert(old, made);
+        self.lying_last.insert(old);
+    }
+
     /// Notes that operations were fused with one before them.
     pub(super) fn skip(&mut self, operations: [OpId; 2]) {
         self.skipped.extend(operations);
@@ -59,6 +77,11 @@ impl ImageLayouts {
     /// Notes that `made` is `old` with channels last.
     pub(super) fn set(&mut self, old: ValueId, made: ValueId) {
         self.last.insert(old, made);
+    }
+
+    /// Returns a value with channels last, if it exists so.
+    pub(super) fn made_last(&self, value: ValueId) -> Option<ValueId> {
+        self.last.get(&value).copied()
     }
 
     /// Returns a value of rank 4 with channels last, transposed if it does not exist yet.

@@ -250,7 +250,7 @@ fn transpose(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     }
     let (x, result) = (node::operand(module, op, 0)?, module.op(op).results()[0]);
     let image = images.last(rewrite, x, op);
-    rewrite.values.insert(result, image);
+    images.set_lying_last(rewrite, result, image);
     Some(())
 }
 
@@ -284,7 +284,7 @@ fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     let mut per_channel = Vec::with_capacity(operands.len());
     for &value in &operands {
         per_channel.push(match node::constant(module, value) {
-            Some(dense) => Some(of_channels(dense)?),
+            Some(dense) => Some(of_channels(dense, 1)?),
             None if rank(value)? == 4 => None,
             None => return None,
         });
@@ -301,14 +301,24 @@ fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
 }
 
 /// Returns a constant of an element for each channel, or one for all, in the form that is broadcast to images with
-/// channels last.
-pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
+/// channels last; it was one that is broadcast to images of four dimensions, channels being the one at `axis`.
+pub(super) fn of_channels(dense: &DenseAttribute, axis: usize) -> Option<DenseAttribute> {
     let shape = dense.shape();
-    let n = match shape[..] {
-        [n, 1, 1] | [1, n, 1, 1] => n,
-        _ if shape.len() <= 4 && shape.iter().all(|extent| *extent == 1) => 1,
-        _ => return None,
+    let place = (axis + shape.len()).checked_sub(4);
+    let n = place
+        .and_then(|place| shape.get(place))
+        .copied()
+        .unwrap_or(1);
+    let is_one_elsewhere = || {
+        let mut others = shape
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != place);
+        others.all(|(_, extent)| *extent == 1)
     };
+    if shape.len() > 4 || !is_one_elsewhere() {
+        return None;
+    }
     let extents = if n == 1 { Vec::new() } else { vec![n] };
     Some(DenseAttribute {
         ty: Type::tensor(extents, dense.element_type().clone()),

@@ -1,5 +1,7 @@
 //! Tests of networks of convolutions, with channels first and last.
 
+mod channels_last;
+
 use expect_test::expect;
 
 use crate::passes::testing::{check, run};

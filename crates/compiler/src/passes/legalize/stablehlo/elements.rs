@@ -200,6 +200,10 @@ impl Lowering<'_> {
                 }
             }
             "div" if !is_float(&element) => self.divided(row, &[], x, y),
+            "div" => match self.mean_of_windows(x, y)? {
+                Some(mean) => mean,
+                None => self.binary(row, x, y),
+            },
             _ => self.binary(row, x, y),
         };
         self.note(value, known);

@@ -4,7 +4,7 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::attributes::check_axes;
 use super::build::{is_bool, is_small_float, is_unsigned, width};
-use super::sizes::{Size, dims_of};
+use super::sizes::dims_of;
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -153,18 +153,29 @@ impl Lowering<'_> {
         let (n_batch, n_rows) = (batch.len(), rows.len());
         let (row_sizes, summed) = left_sizes[n_batch..].split_at(n_rows);
         let column_sizes = &right_sizes[n_batch + axes.contracted[1].len()..];
-        let (n_rows, n_columns) = (
-            self.size_product(row_sizes)?,
-            self.size_product(column_sizes)?,
-        );
+        let n_columns = self.size_product(column_sizes)?;
         let summed = self.size_product(summed)?;
+        // One matrix is for all rows, whose dimensions stay as they are; each matrix of a batch has its rows in one dimension.
+        let kept = match batch.is_empty() && !rows.is_empty() {
+            true => row_sizes.to_vec(),
+            false => vec![self.size_product(row_sizes)?],
+        };
         let batch = &left_sizes[..n_batch];
-        let with = |last: &[Size]| -> Vec<Size> { [batch, last].concat() };
-        left = self.resized(left, &with(&[n_rows, summed]));
-        right = self.resized(right, &with(&[summed, n_columns]));
-        let dims = dims_of(&with(&[n_rows, n_columns]));
-        let value = self.add("dot", &[left, right], &[], &dims, &by);
-        let value = self.resized(value, &with(&[row_sizes, column_sizes].concat()));
+        let from = [batch, &kept, &[summed]].concat();
+        let into = [batch, &kept, &[n_columns]].concat();
+        let all = [batch, row_sizes, column_sizes].concat();
+        let (is_whole, is_line) = (n_rows == kept.len(), columns.len() == 1);
+        let is_single = axes.contracted[0].len() == 1;
+        if !is_whole || !is_single {
+            left = self.resized(left, &from);
+        }
+        if !is_line || !is_single {
+            right = self.resized(right, &[batch, &[summed, n_columns]].concat());
+        }
+        let mut value = self.add("dot", &[left, right], &[], &dims_of(&into), &by);
+        if !is_whole || !is_line {
+            value = self.resized(value, &all);
+        }
         Ok(self.truth(value, element))
     }
 

@@ -20,6 +20,7 @@ const LISTS: [(&str, usize, i64); 5] = [
 ];
 
 /// The windows of a reduction, along each dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Windows {
     pub(super) sizes: Vec<i64>,
     pub(super) strides: Vec<i64>,
@@ -67,6 +68,19 @@ impl Windows {
             high: pads.iter().copied().skip(1).step_by(2).collect(),
             interior: interior.iter().map(|dilation| dilation - 1).collect(),
         })
+    }
+
+    /// Returns windows of more dimensions, which come first and have one element each.
+    pub(super) fn behind(&self, n_more: usize) -> Windows {
+        let with = |first: i64, all: &[i64]| [&vec![first; n_more], all].concat();
+        Windows {
+            sizes: with(1, &self.sizes),
+            strides: with(1, &self.strides),
+            dilations: with(1, &self.dilations),
+            low: with(0, &self.low),
+            high: with(0, &self.high),
+            interior: with(0, &self.interior),
+        }
     }
 
     /// Returns the number of windows along a dimension of a padded operand, -1 if its extent is unknown.

@@ -2,7 +2,7 @@
 
 use tfrt_ir::{OpId, Type, ValueId};
 
-use super::build::{encoded, is_float, list, width};
+use super::build::{encoded, is_float, width};
 use super::control::flattened;
 use super::gather::Rows;
 use super::reduce::Kind;
@@ -43,26 +43,36 @@ impl Lowering<'_> {
     ) -> Lowered {
         let operands = self.promoted(body, operands)?;
         let (values, inits) = operands.split_at(operands.len() / 2);
+        let kind = self.kind(body).filter(|kind| *kind != Kind::Second);
+        if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
+            && let Some(pool) = self.pool(windows, kind, *x, *init)
+        {
+            if kind == Kind::Max {
+                return Ok(vec![Bound::Tensor(self.pooled(&pool, "max", false)?)]);
+            }
+            let made = self.put_together(windows, body, Some(kind), values, inits)?;
+            if let [Bound::Tensor(sum)] = made[..] {
+                self.sums.insert(sum, pool);
+            }
+            return Ok(made);
+        }
+        self.put_together(windows, body, kind, values, inits)
+    }
+
+    /// Puts the elements of windows together by a body.
+    fn put_together(
+        &mut self,
+        windows: &Windows,
+        body: tfrt_ir::BlockId,
+        kind: Option<Kind>,
+        values: &[Bound],
+        inits: &[Bound],
+    ) -> Lowered {
         let first = *flattened(values).first().ok_or("expected a tensor")?;
         let dims = self.dims(first);
-        let kind = self.kind(body).filter(|kind| *kind != Kind::Second);
-        if let (Some(Kind::Max), [Bound::Tensor(x)], [Bound::Tensor(init)]) = (kind, values, inits)
-            && let Some(pooled) = self.pooled(windows, *x, *init)
-        {
-            return Ok(vec![Bound::Tensor(pooled)]);
-        }
-        let mut wide = Vec::with_capacity(values.len());
-        for (value, init) in values.iter().zip(inits) {
-            let mut padded =
-                |x, by| self.padded(x, by, &windows.low, &windows.high, &windows.interior);
-            wide.push(match (value, init) {
-                (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(padded(*x, *by)?),
-                (Bound::Complex(a, b), Bound::Complex(c, d)) => {
-                    Bound::Complex(padded(*a, *c)?, padded(*b, *d)?)
-                }
-                _ => return Err("begins with a value of another type".to_owned()),
-            });
-        }
+        let mut wide = self.padded_values(values, inits, |l, x, by| {
+            l.padded(x, by, &windows.low, &windows.high, &windows.interior)
+        })?;
         let mut counts = Vec::with_capacity(dims.len());
         for axis in 0..dims.len() {
             let size = self.dims(flattened(&wide)[0])[axis];
@@ -81,80 +91,46 @@ impl Lowering<'_> {
         for (axis, count) in counts.iter().enumerate() {
             wide = self.along(body, kind, wide, windows, axis, *count)?;
         }
-        let like = flattened(&wide)[0];
+        self.begun_with(body, kind, wide, inits)
+    }
+
+    /// Pads each tensor of values by a first value.
+    pub(super) fn padded_values(
+        &mut self,
+        values: &[Bound],
+        inits: &[Bound],
+        pad: impl Fn(&mut Self, ValueId, ValueId) -> Result<ValueId, String>,
+    ) -> Lowered {
+        let mut wide = Vec::with_capacity(values.len());
+        for (value, init) in values.iter().zip(inits) {
+            wide.push(match (value, init) {
+                (Bound::Tensor(x), Bound::Tensor(by)) => Bound::Tensor(pad(self, *x, *by)?),
+                (Bound::Complex(a, b), Bound::Complex(c, d)) => {
+                    Bound::Complex(pad(self, *a, *c)?, pad(self, *b, *d)?)
+                }
+                _ => return Err("begins with a value of another type".to_owned()),
+            });
+        }
+        Ok(wide)
+    }
+
+    /// Puts together the first values, and what the body gives of the elements of each window.
+    pub(super) fn begun_with(
+        &mut self,
+        body: tfrt_ir::BlockId,
+        kind: Option<Kind>,
+        values: Vec<Bound>,
+        inits: &[Bound],
+    ) -> Lowered {
+        let like = flattened(&values)[0];
         let inits = self.all(inits, |l, init| Ok(l.widened_like(init, like)))?;
         if let (Some(kind), [Bound::Tensor(x)], [Bound::Tensor(init)]) =
-            (kind, &wide[..], &inits[..])
+            (kind, &values[..], &inits[..])
         {
             return Ok(vec![Bound::Tensor(self.begun(kind, *init, *x))]);
         }
-        let arguments: Vec<Bound> = inits.into_iter().chain(wide).collect();
+        let arguments: Vec<Bound> = inits.into_iter().chain(values).collect();
         self.applied(body, &arguments)
-    }
-
-    /// Calculates the largest elements of windows by a pool, if they are windows of images.
-    fn pooled(&mut self, windows: &Windows, x: ValueId, init: ValueId) -> Option<ValueId> {
-        let (dims, element) = (self.dims(x), self.element(x));
-        let is_least = self.known_number(init) == Some(f64::NEG_INFINITY);
-        let spatial: Vec<usize> = (0..dims.len())
-            .filter(|axis| windows.sizes[*axis] > 1)
-            .collect();
-        let is_plain = dims.len() == 4
-            && matches!(spatial.len(), 1 | 2)
-            && windows.interior.iter().all(|size| *size == 0)
-            && windows
-                .low
-                .iter()
-                .chain(&windows.high)
-                .all(|size| *size >= 0)
-            && !dims.contains(&0);
-        let others_stay = (0..dims.len())
-            .filter(|axis| !spatial.contains(axis))
-            .all(|axis| {
-                windows.strides[axis] == 1 && windows.low[axis] == 0 && windows.high[axis] == 0
-            });
-        // Each window has an element of the operand's.
-        let has_elements = spatial.iter().all(|axis| {
-            let reach = (windows.sizes[*axis] - 1) * windows.dilations[*axis] + 1;
-            windows.low[*axis] < reach
-                && windows.high[*axis] < reach
-                && windows.dilations[*axis] == 1
-                && dims[*axis] + windows.low[*axis] + windows.high[*axis] >= reach
-        });
-        if !is_plain || !others_stay || !has_elements || !is_least || element != Type::F32 {
-            return None;
-        }
-        // Images have the dimensions of windows last; with one of these, another one that stays is beside it.
-        let mut spatial = spatial;
-        if spatial.len() == 1 {
-            let other = (1..4).find(|axis| !spatial.contains(axis))?;
-            spatial.push(other);
-            spatial.sort_unstable();
-        }
-        let mut order: Vec<usize> = (0..4).filter(|axis| !spatial.contains(axis)).collect();
-        order.extend(&spatial);
-        let of = |all: &[i64]| -> Vec<i64> { spatial.iter().map(|axis| all[*axis]).collect() };
-        let pads = [of(&windows.low), of(&windows.high)].concat();
-        let image = self.transposed(x, &order);
-        let image_dims = self.dims(image);
-        let extents: Vec<i64> = image_dims
-            .iter()
-            .zip(&order)
-            .map(|(size, axis)| {
-                windows.count(*axis, size + windows.low[*axis] + windows.high[*axis])
-            })
-            .collect();
-        let attributes = [
-            ("kind", tfrt_ir::Attribute::string("max")),
-            ("kernel_shape", list(&of(&windows.sizes))),
-            ("strides", list(&of(&windows.strides))),
-            ("pads", list(&pads)),
-        ];
-        let made = self.add("pool", &[image], &attributes, &extents, &element);
-        let back: Vec<usize> = (0..4)
-            .map(|axis| order.iter().position(|own| *own == axis).unwrap_or(axis))
-            .collect();
-        Some(self.transposed(made, &back))
     }
 
     /// Puts the elements of windows together one after the other, beginning with the first values.
@@ -199,7 +175,7 @@ impl Lowering<'_> {
 
     /// Puts the elements of windows along one dimension together: windows of a power of two of elements are those of half
     /// as many, twice.
-    fn along(
+    pub(super) fn along(
         &mut self,
         body: tfrt_ir::BlockId,
         kind: Option<Kind>,
@@ -254,7 +230,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn both(
+    pub(super) fn both(
         &mut self,
         body: tfrt_ir::BlockId,
         kind: Option<Kind>,
