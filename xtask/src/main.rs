@@ -166,8 +166,8 @@ fn ci(steps: &mut Steps) {
     steps.check("tidy", tidy::check);
     dependencies::check(steps);
     steps.run("format", &mut steps::cargo(&["fmt", "--all", "--check"]));
-    // Crates are compiled in rows, and many tests wait, both of which leave processors idle: these builds, each with a target
-    // folder or a profile of its own, take what is left. So does pip, which waits for its registry.
+    // Crates are compiled in rows, and many tests wait, both of which leave processors idle: these builds, each with a
+    // target folder or a profile of its own, take what is left. So does pip, which waits for its registry.
     let mut builds = vec![
         bench::build(),
         differential::build(),

@@ -1,8 +1,10 @@
 //! `cargo xtask python`: the package for Python, built for development and tested by pytest in an environment of its own.
 //!
-//! maturin builds the wheel, as it does for those who install the package. In `ci`, where the tests have built the module
-//! already, maturin packs that one: cargo compiles a crate anew where features of what it depends on differ, and those of
-//! the module alone are others than the workspace's. pip gets what the tests need, once: maturin, NumPy and ONNX's cases. Where Python or pip is not installed, or can get
+//! maturin builds the wheel, as it does for those who install the package. In `ci`, where the tests have built the crates
+//! below the module already, maturin packs a module that is linked with those: cargo compiles a crate anew where features
+//! of what it depends on differ, and those of the module alone are others than the workspace's.
+//!
+//! pip gets what the tests need, once: maturin, NumPy and ONNX's cases. Where Python or pip is not installed, or can get
 //! nothing, the step says SKIPPED.
 
 use std::fs;
