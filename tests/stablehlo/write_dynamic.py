@@ -30,6 +30,12 @@ def conv(x, w, strides=(1,), padding=((2, 2),), **more):
     return lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=("NWC", "WIO", "NWC"), **more)
 
 
+def hermitian(x):
+    """Returns Hermitian matrices, positive definite, made of any."""
+    x = x + 1j * jnp.roll(x, 1, -1)
+    return x @ jnp.conj(jnp.swapaxes(x, -1, -2)) + 4 * jnp.eye(x.shape[-1], dtype=x.dtype)
+
+
 def lower_median(keys, values):
     return lax.sort((keys, values, values * 2), dimension=0, num_keys=2)
 
@@ -71,6 +77,16 @@ CASES = [
     ("triangular systems", lambda a, b: lax.linalg.triangular_solve(a + 4 * jnp.eye(3, dtype=a.dtype), b, left_side=True, lower=True), [("b, 3, 3", F), ("b, 3, 2", F)]),
     ("a loop", lambda x: lax.fori_loop(0, 3, lambda _, x: jnp.sin(x) + x, x), [("b, 4", F)]),
     ("triangle", lambda x: jnp.tril(x @ x.T), [("b, 3", F)]),
+    ("pools padded to their length", lambda x: window(x, -jnp.inf, lax.max, (1, 3, 1), (1, 2, 1), "SAME"), [("2, b, 3", F)]),
+    ("sums padded to their length", lambda x: (window(x, F(0), lax.add, (2, 4), (2, 3), "SAME"), window(x, F(0), lax.add, (40, 1), padding="SAME")), [("b, 6", F)]),
+    ("cumulative functions along it", lambda x: (jnp.cumsum(x, 0), lax.cummax(x, 0), lax.cumprod(x, 0, reverse=True)), [("b, 3", F)]),
+    ("cumulative functions of any body", lambda x: lax.cumlogsumexp(x, 0), [("b, 3", F)]),
+    ("cumulative sums of complex numbers", lambda x: jnp.cumsum(x.astype(jnp.complex64) * (1 + 2j), 0), [("b, 3", F)]),
+    ("filters of unknown length", lambda x, w: (conv(x, w, padding="SAME"), conv(x, w, (2,), ((7, 7),))), [("2, 6, 3", F), ("b, 3, 2", F)]),
+    ("filters of unknown number", lambda x, w: conv(x, w), [("b, 6, 3", F), ("3, 3, b", F)]),
+    ("half of the elements", lambda x: lax.top_k(x, (x.shape[1] + 1) // 2), [("3, b", F)]),
+    ("all integers in order", lambda x: lax.top_k(x, x.shape[0])[0], [("b", I)]),
+    ("factors of complex matrices", lambda x: [jnp.linalg.cholesky(hermitian(x), upper=upper) for upper in (False, True)], [("b, 3, 3", F)]),
 ]
 
 

@@ -13,13 +13,13 @@
 //! | `shapes`, `pads`, `dynamic` | what moves elements, by constant extents and by others |
 //! | `products`, `convolution` | products and convolutions of any dimensions |
 //! | `quantized` | tensors of quantised numbers |
-//! | `reduce`, `windows` | reductions by any body, whole and in windows; `stated_windows`: the windows; `pools`: those of images |
+//! | `reduce`, `windows` | reductions by any body, whole and in windows; `stated_windows`: the windows; `pools`: those of images; `dynamic_windows`: of unknown extents |
 //! | `gather`, `places`, `scatter` | gather and scatter in their general form |
 //! | `stated` | the types that operations and regions state, which are checked |
 //! | `sizes` | extents that may be known only when a model runs |
 //! | `sort`, `keys` | sorts by any comparator |
 //! | `control` | loops, branches, calls |
-//! | `random`, `linear` | random bits; transforms and decompositions |
+//! | `random`, `linear` | random bits; transforms and decompositions, `hermitian`: of complex matrices |
 
 mod attributes;
 mod bessel;
@@ -30,8 +30,10 @@ mod complex;
 mod control;
 mod convolution;
 mod dynamic;
+mod dynamic_windows;
 mod elements;
 mod gather;
+mod hermitian;
 mod keys;
 mod linear;
 mod pads;
@@ -113,7 +115,13 @@ const OPERATIONS: &[&[(&str, LowerFn)]] = &[
 ];
 
 /// The calls of names from outside, `stablehlo.custom_call`, that are known, a list for each file.
-const CALLS: &[&[(&str, LowerFn)]] = &[dynamic::CALLS, linear::CALLS, stated_windows::CALLS];
+const CALLS: &[&[(&str, LowerFn)]] = &[
+    chlo::CALLS,
+    dynamic::CALLS,
+    linear::CALLS,
+    random::CALLS,
+    stated_windows::CALLS,
+];
 
 /// Replaces the operations of models that are StableHLO.
 pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

@@ -5,6 +5,7 @@ use tfrt_ir::{Attribute, OpId, Type, ValueId};
 use super::attributes::check_axes;
 use super::build::{encoded, int, is_float, is_unsigned, unsigned, width};
 use super::elements::Pair;
+use super::sizes::Size;
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
@@ -78,6 +79,8 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
     }),
     ("chlo.top_k", top_k),
 ];
+
+pub(super) const CALLS: &[(&str, LowerFn)] = &[("stablehlo.dynamic_top_k", dynamic_top_k)];
 
 impl Lowering<'_> {
     fn float(&mut self, op: OpId, row: &str) -> Lowered {
@@ -304,16 +307,29 @@ fn conj(l: &mut Lowering<'_>, op: OpId) -> Lowered {
 }
 
 fn top_k(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let k = Size::Known(l.int(op, "k")?);
+    largest(l, op, k)
+}
+
+/// A call that is given how many elements it takes, as JAX writes it for extents that are symbols.
+fn dynamic_top_k(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let k = l.sizes_of(op, 1, 1)?[0];
+    largest(l, op, k)
+}
+
+/// The largest elements along the last dimension, from the largest on, and their places.
+fn largest(l: &mut Lowering<'_>, op: OpId, k: Size) -> Lowered {
     let x = l.operand(op, 0)?;
-    let k = l.int(op, "k")?;
     let mut dims = l.dims(x);
     let last = dims.last_mut().ok_or("takes a number, expected a tensor")?;
-    if k < 0 || (*last >= 0 && k > *last) {
+    if let Size::Known(k) = k
+        && (k < 0 || (*last >= 0 && k > *last))
+    {
         return Err(format!("takes the {k} largest of {last} elements"));
     }
-    *last = k;
+    *last = k.dim();
     let element = l.element(x);
-    let k = l.shape(&[k]);
+    let k = l.size_list(k);
     // Of floats the total order counts: what is no number is the largest.
     let plain = is_float(&element) && l.dims(x).last().is_some_and(|size| *size > 1024);
     let key = match &element {

@@ -218,7 +218,6 @@ impl Lowering<'_> {
         filter: ValueId,
         element: &Type,
     ) -> Result<ValueId, String> {
-        known_dims(&self.dims(filter))?;
         let n_spatial = conv.strides.len();
         if self.rank(x) != n_spatial + 2 || self.rank(filter) != n_spatial + 2 {
             return Err(format!("expected tensors of rank {}", n_spatial + 2));
@@ -259,6 +258,7 @@ impl Lowering<'_> {
         let filter_dims = self.dims(filter);
         if groups > 0
             && dims[1] >= 0
+            && !filter_dims[..2].contains(&-1)
             && (dims[1] != filter_dims[1] * groups || filter_dims[0] % groups != 0)
         {
             return Err(format!(
@@ -291,8 +291,8 @@ impl Lowering<'_> {
                 size.checked_add(pads[axis])?
                     .checked_add(pads[axis + n_spatial])
             })?;
-            extents.push(match dims[axis + 2] {
-                -1 => -1,
+            extents.push(match (dims[axis + 2], filter_dims[axis + 2]) {
+                (-1, _) | (_, -1) => -1,
                 _ if size < reach => 0,
                 _ => (size - reach) / conv.strides[axis] + 1,
             });
@@ -302,15 +302,18 @@ impl Lowering<'_> {
             let zero = self.number(&by, 0.0);
             self.broadcast_to(zero, &extents)
         } else if n_spatial == 0 {
+            known_dims(&filter_dims)?;
             self.of_points(x, filter, groups, &by)
         } else {
-            let attributes = [
-                ("kernel_shape", list(&filter_dims[2..])),
+            let mut attributes = vec![
                 ("strides", list(&conv.strides)),
                 ("dilations", list(&conv.dilations)),
                 ("pads", list(&pads)),
                 ("groups", int(groups)),
             ];
+            if known_dims(&filter_dims[2..]).is_ok() {
+                attributes.push(("kernel_shape", list(&filter_dims[2..])));
+            }
             self.add("conv", &[x, filter], &attributes, &extents, &by)
         };
         let made = self.transposed(made, &conv.layouts[2].back());

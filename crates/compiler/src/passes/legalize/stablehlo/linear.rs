@@ -3,6 +3,7 @@
 use tfrt_ir::{Attribute, OpId, Type, ValueId};
 
 use super::build::int;
+use super::control::{flattened, unflattened};
 use super::shapes::known_dims;
 use super::sizes::Size;
 use super::{Bound, LowerFn, Lowered, Lowering};
@@ -15,17 +16,21 @@ pub(super) const OPERATIONS: &[(&str, LowerFn)] = &[
 
 /// Calls of LAPACK.
 pub(super) const CALLS: &[(&str, LowerFn)] = &[
+    ("lapack_cpotrf_ffi", potrf),
+    ("lapack_ctrsm_ffi", trsm),
     ("lapack_dgetrf_ffi", getrf),
     ("lapack_dpotrf_ffi", potrf),
     ("lapack_dtrsm_ffi", trsm),
     ("lapack_sgetrf_ffi", getrf),
     ("lapack_spotrf_ffi", potrf),
     ("lapack_strsm_ffi", trsm),
+    ("lapack_zpotrf_ffi", potrf),
+    ("lapack_ztrsm_ffi", trsm),
 ];
 
 impl Lowering<'_> {
     /// Exchanges the last two dimensions.
-    fn flipped(&mut self, x: ValueId) -> ValueId {
+    pub(super) fn flipped(&mut self, x: ValueId) -> ValueId {
         let rank = self.rank(x);
         let mut order: Vec<usize> = (0..rank).collect();
         order.swap(rank - 1, rank - 2);
@@ -50,6 +55,21 @@ impl Lowering<'_> {
         if lower { made } else { self.flipped(made) }
     }
 
+    /// Returns the triangular factor of an operation's first operand.
+    fn factor_of(&mut self, op: OpId, lower: bool) -> Result<Bound, String> {
+        Ok(match self.bound(op, 0)? {
+            Bound::Complex(real, imaginary) => {
+                self.as_matrices(real)?;
+                let (real, imaginary) = self.hermitian_factor((real, imaginary), lower);
+                Bound::Complex(real, imaginary)
+            }
+            _ => {
+                let x = self.matrices(op, 0)?;
+                Bound::Tensor(self.factor(x, lower))
+            }
+        })
+    }
+
     fn solved(&mut self, a: ValueId, b: ValueId, flags: [bool; 4]) -> ValueId {
         let (dims, element) = (self.dims(b), self.element(b));
         let names = ["left", "lower", "transpose", "unit"];
@@ -65,6 +85,31 @@ impl Lowering<'_> {
             &dims,
             &element,
         )
+    }
+
+    /// Solves the triangular systems that an operation's operands are, of real or of complex numbers.
+    fn solution(&mut self, op: OpId, flags: [bool; 4], conjugates: bool) -> Result<Bound, String> {
+        Ok(match (self.bound(op, 0)?, self.bound(op, 1)?) {
+            (Bound::Complex(real, imaginary), Bound::Complex(b_real, b_imaginary)) => {
+                for part in [real, b_real] {
+                    self.as_matrices(part)?;
+                }
+                let imaginary = match conjugates {
+                    true => self.unary("neg", imaginary),
+                    false => imaginary,
+                };
+                let (a, b) = (
+                    self.joined(real, imaginary),
+                    self.joined(b_real, b_imaginary),
+                );
+                let made = self.solved(a, b, flags);
+                self.parts(made)
+            }
+            _ => {
+                let (a, b) = (self.matrices(op, 0)?, self.matrices(op, 1)?);
+                Bound::Tensor(self.solved(a, b, flags))
+            }
+        })
     }
 
     /// Checks that an operand is a batch of matrices.
@@ -108,11 +153,9 @@ impl Lowering<'_> {
 }
 
 fn cholesky(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let x = l.matrices(op, 0)?;
     let lower = l.flag(op, "lower");
-    let factor = l.factor(x, lower);
     // The other triangle is left to the implementation: that of the operand is none of it.
-    Ok(vec![Bound::Tensor(factor)])
+    l.factor_of(op, lower).map(|factor| vec![factor])
 }
 
 fn triangular_solve(l: &mut Lowering<'_>, op: OpId) -> Lowered {
@@ -123,24 +166,7 @@ fn triangular_solve(l: &mut Lowering<'_>, op: OpId) -> Lowered {
         matches!(transpose.as_str(), "TRANSPOSE" | "ADJOINT"),
         l.flag(op, "unit_diagonal"),
     ];
-    Ok(vec![match (l.bound(op, 0)?, l.bound(op, 1)?) {
-        (Bound::Complex(real, imaginary), Bound::Complex(b_real, b_imaginary)) => {
-            for part in [real, b_real] {
-                l.as_matrices(part)?;
-            }
-            let imaginary = match transpose.as_str() {
-                "ADJOINT" => l.unary("neg", imaginary),
-                _ => imaginary,
-            };
-            let (a, b) = (l.joined(real, imaginary), l.joined(b_real, b_imaginary));
-            let made = l.solved(a, b, flags);
-            l.parts(made)
-        }
-        _ => {
-            let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
-            Bound::Tensor(l.solved(a, b, flags))
-        }
-    }])
+    Ok(vec![l.solution(op, flags, transpose == "ADJOINT")?])
 }
 
 fn getrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
@@ -161,31 +187,38 @@ fn getrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
 }
 
 fn potrf(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let x = l.matrices(op, 0)?;
     let lower = l.letter(op, "uplo") != 'U';
-    let factor = l.factor(x, lower);
+    let factor = l.factor_of(op, lower)?;
     // The other triangle stays as it was, and a matrix without a factor is told by its code.
-    let inside = l.triangle(x, lower);
-    let made = l.select(inside, factor, x);
+    let operand = [l.bound(op, 0)?];
+    let factor = [factor];
+    let (factors, parts) = (flattened(&factor), flattened(&operand));
+    let inside = l.triangle(factors[0], lower);
+    let made = factors.iter().zip(parts);
+    let made = made
+        .map(|(factor, x)| l.select(inside, *factor, x))
+        .collect();
     let (_, element) = l.stated(op, 1)?;
-    let none = l.pointwise("is_nan", &[factor], &[], &Type::I1);
-    let rank = l.rank(factor);
+    let none = l.pointwise("is_nan", &[factors[0]], &[], &Type::I1);
+    let rank = l.rank(factors[0]);
     let any = l
         .reduced(super::reduce::Kind::Or, none, &[rank - 2, rank - 1])
         .ok_or("reduces nothing")?;
-    let code = l.cast(any, &element);
-    Ok(vec![Bound::Tensor(made), Bound::Tensor(code)])
+    let code = Bound::Tensor(l.cast(any, &element));
+    let mut results = unflattened(&factor, made)?;
+    results.push(code);
+    Ok(results)
 }
 
 fn trsm(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let (a, b) = (l.matrices(op, 0)?, l.matrices(op, 1)?);
+    let transposition = l.letter(op, "trans_x");
     let flags = [
         l.letter(op, "side") != 'R',
         l.letter(op, "uplo") != 'U',
-        !matches!(l.letter(op, "trans_x"), 'N' | ' '),
+        !matches!(transposition, 'N' | ' '),
         l.letter(op, "diag") == 'U',
     ];
-    Ok(vec![Bound::Tensor(l.solved(a, b, flags))])
+    Ok(vec![l.solution(op, flags, transposition == 'C')?])
 }
 
 fn fft(l: &mut Lowering<'_>, op: OpId) -> Lowered {

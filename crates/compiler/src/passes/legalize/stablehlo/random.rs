@@ -4,15 +4,36 @@ use tfrt_ir::{OpId, Type, ValueId};
 
 use super::build::{unsigned, width};
 use super::shapes::known_dims;
+use super::sizes::{Size, known_sizes};
 use super::{Bound, LowerFn, Lowered, Lowering};
 
 pub(super) const OPERATIONS: &[(&str, LowerFn)] =
     &[("stablehlo.rng_bit_generator", rng_bit_generator)];
 
+/// A call whose second operand is the list of extents, as JAX writes it for extents that are symbols.
+pub(super) const CALLS: &[(&str, LowerFn)] =
+    &[("stablehlo.dynamic_rng_bit_generator", dynamic_generator)];
+
 fn rng_bit_generator(l: &mut Lowering<'_>, op: OpId) -> Lowered {
-    let state = l.operand(op, 0)?;
-    let (dims, element) = l.stated(op, 1)?;
+    let (dims, _) = l.stated(op, 1)?;
     known_dims(&dims)?;
+    generated(l, op, &known_sizes(&dims))
+}
+
+fn dynamic_generator(l: &mut Lowering<'_>, op: OpId) -> Lowered {
+    let (dims, _) = l.stated(op, 1)?;
+    let sizes = l.sizes_of(op, 1, dims.len())?;
+    let fits = |(size, dim): (&Size, &i64)| *dim < 0 || size.dim() < 0 || size.dim() == *dim;
+    if !sizes.iter().zip(&dims).all(fits) {
+        return Err(format!("gives extents {sizes:?}, expected {dims:?}"));
+    }
+    generated(l, op, &sizes)
+}
+
+/// Generates a tensor of random bits of these extents.
+fn generated(l: &mut Lowering<'_>, op: OpId, sizes: &[Size]) -> Lowered {
+    let state = l.operand(op, 0)?;
+    let (_, element) = l.stated(op, 1)?;
     if l.element(state) != Type::UI64 {
         return Err(format!(
             "has a state of {}, expected ui64",
@@ -22,8 +43,8 @@ fn rng_bit_generator(l: &mut Lowering<'_>, op: OpId) -> Lowered {
     let n_words = l.dims(state).iter().product::<i64>();
     let algorithm = l.word(op, "rng_algorithm").to_owned();
     match (algorithm.as_str(), n_words) {
-        ("THREE_FRY", 2) | ("DEFAULT", 2) => l.threefry(state, &dims, &element),
-        ("PHILOX", 2 | 3) | ("DEFAULT", 3) => l.philox(state, &dims, &element),
+        ("THREE_FRY", 2) | ("DEFAULT", 2) => l.threefry(state, sizes, &element),
+        ("PHILOX", 2 | 3) | ("DEFAULT", 3) => l.philox(state, sizes, &element),
         (other, n) => Err(format!(
             "generates bits by '{other}' with a state of {n} numbers"
         )),
@@ -93,14 +114,14 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn threefry(&mut self, state: ValueId, dims: &[i64], element: &Type) -> Lowered {
+    fn threefry(&mut self, state: ValueId, sizes: &[Size], element: &Type) -> Lowered {
         let parts = self.state_parts(state);
-        let count: i64 = dims.iter().product();
+        let count = self.size_product(sizes)?;
         let is_long = width(element) == 64;
         // Narrow types take half the words: of 64 bits each block gives one number, of 32 two.
-        let n_blocks = if is_long { count } else { (count + 1) / 2 };
+        let n_blocks = self.n_blocks(count, if is_long { 1 } else { 2 })?;
         let key = self.halves(parts[0]);
-        let offsets = self.count(n_blocks, &Type::UI64);
+        let offsets = self.numbers_below(n_blocks, &Type::UI64);
         let counters = self.binary("add", parts[1], offsets);
         let counters = self.halves(counters);
         let [x, y] = self.threefry_block(key, counters);
@@ -108,12 +129,18 @@ impl Lowering<'_> {
             self.together(x, y)
         } else {
             let both = self.concatenated(&[x, y], 0);
-            self.part(both, 0, 0, count, 1)
+            self.first_along(both, 0, count)
         };
-        let next = self.integers_of(&[], &[n_blocks]);
+        let next = self.size_number(n_blocks);
         let next = self.cast(next, &Type::UI64);
         let next = self.binary("add", parts[1], next);
-        self.random_results(state, &[parts[0], next], bits, dims, element)
+        self.random_results(state, &[parts[0], next], bits, sizes, element)
+    }
+
+    /// Returns how many blocks so many numbers are made of.
+    fn n_blocks(&mut self, count: Size, per_block: i64) -> Result<Size, String> {
+        let more = self.size_sum(count, Size::Known(per_block - 1))?;
+        self.size_quotient(more, Size::Known(per_block))
     }
 
     /// Makes the results: the next state, and bits of the type that is wanted.
@@ -122,7 +149,7 @@ impl Lowering<'_> {
         state: ValueId,
         next: &[ValueId],
         bits: ValueId,
-        dims: &[i64],
+        sizes: &[Size],
         element: &Type,
     ) -> Lowered {
         let next: Vec<ValueId> = next.iter().map(|part| self.reshaped(*part, &[1])).collect();
@@ -141,7 +168,7 @@ impl Lowering<'_> {
             bits = self.cast(bits, &narrow);
         }
         let bits = self.bits(bits, element);
-        let bits = self.reshaped(bits, dims);
+        let bits = self.resized(bits, sizes);
         Ok(vec![Bound::Tensor(next), Bound::Tensor(bits)])
     }
 
@@ -153,13 +180,13 @@ impl Lowering<'_> {
         self.halves(product)
     }
 
-    fn philox(&mut self, state: ValueId, dims: &[i64], element: &Type) -> Lowered {
+    fn philox(&mut self, state: ValueId, sizes: &[Size], element: &Type) -> Lowered {
         let parts = self.state_parts(state);
-        let count: i64 = dims.iter().product();
+        let count = self.size_product(sizes)?;
         let is_long = width(element) == 64;
         let per_block = if is_long { 2 } else { 4 };
-        let n_blocks = (count + per_block - 1) / per_block;
-        let offsets = self.count(n_blocks, &Type::UI64);
+        let n_blocks = self.n_blocks(count, per_block)?;
+        let offsets = self.numbers_below(n_blocks, &Type::UI64);
         // The counter has 128 bits: the lower half may run over.
         let lower = self.binary("add", parts[1], offsets);
         let one = self.number(&Type::UI64, 1.0);
@@ -198,14 +225,15 @@ impl Lowering<'_> {
         let columns: Vec<ValueId> = numbers
             .iter()
             .map(|number| {
-                let wide = self.broadcast_to(*number, &[n_blocks]);
-                self.reshaped(wide, &[n_blocks, 1])
+                let wide = self.widened(*number, &[n_blocks]);
+                self.resized(wide, &[n_blocks, Size::Known(1)])
             })
             .collect();
         let all = self.concatenated(&columns, 1);
-        let all = self.reshaped(all, &[n_blocks * per_block]);
-        let bits = self.part(all, 0, 0, count, 1);
-        let step = self.integers_of(&[], &[n_blocks]);
+        let n_made = self.size_product(&[n_blocks, Size::Known(per_block)])?;
+        let all = self.resized(all, &[n_made]);
+        let bits = self.first_along(all, 0, count);
+        let step = self.size_number(n_blocks);
         let step = self.cast(step, &Type::UI64);
         let next = self.binary("add", parts[1], step);
         let mut next = vec![parts[0], next];
@@ -214,6 +242,6 @@ impl Lowering<'_> {
             let more = self.binary("add", *upper, one);
             next.push(self.select(runs_over, more, *upper));
         }
-        self.random_results(state, &next, bits, dims, element)
+        self.random_results(state, &next, bits, sizes, element)
     }
 }

@@ -22,6 +22,14 @@ pub(super) enum Size {
 }
 
 impl Size {
+    /// The extent, if it is known.
+    pub(super) fn known(self) -> Option<i64> {
+        match self {
+            Size::Known(size) => Some(size),
+            Size::At(_) => None,
+        }
+    }
+
     /// The extent in a type.
     pub(super) fn dim(self) -> i64 {
         match self {
@@ -122,6 +130,10 @@ impl Lowering<'_> {
         self.of_sizes("div", left, right, i64::checked_div)
     }
 
+    pub(super) fn size_max(&mut self, left: Size, right: Size) -> Result<Size, String> {
+        self.of_sizes("max", left, right, |left, right| Some(left.max(right)))
+    }
+
     pub(super) fn size_product(&mut self, sizes: &[Size]) -> Result<Size, String> {
         let mut product = Size::Known(1);
         for size in sizes {
@@ -172,6 +184,14 @@ impl Lowering<'_> {
     pub(super) fn widened_like(&mut self, x: ValueId, like: ValueId) -> ValueId {
         let sizes = self.sizes(like);
         self.widened(x, &sizes)
+    }
+
+    /// Takes the first elements along a dimension.
+    pub(super) fn first_along(&mut self, x: ValueId, axis: usize, n: Size) -> ValueId {
+        match n {
+            Size::Known(n) => self.part(x, axis, 0, n, 1),
+            Size::At(_) => self.cut(x, axis, Size::Known(0), n),
+        }
     }
 
     /// Makes numbers from 0 on along a dimension, the same along the others.

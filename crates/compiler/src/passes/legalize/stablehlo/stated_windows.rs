@@ -3,8 +3,8 @@
 use tfrt_ir::OpId;
 
 use super::control::flattened;
-use super::sizes::TO_END;
-use super::{Bound, LowerFn, Lowered, Lowering};
+use super::sizes::{Size, TO_END};
+use super::{LowerFn, Lowered, Lowering};
 
 /// Windows whose extents are operands, as JAX writes them for dimensions that are symbols.
 pub(super) const CALLS: &[(&str, LowerFn)] =
@@ -41,8 +41,23 @@ impl Windows {
         Windows::of(lists)
     }
 
+    /// Makes windows along one dimension of an operand: their extent, and the distances of windows and of their elements.
+    pub(super) fn along(
+        axis: usize,
+        rank: usize,
+        [size, stride, dilation]: [i64; 3],
+    ) -> Result<Windows, String> {
+        let with = |at_axis: i64| {
+            let mut all = vec![1; rank];
+            all[axis] = at_axis;
+            all
+        };
+        let lists = [with(size), with(stride), with(1), with(dilation)];
+        Windows::of(lists.into_iter().chain([vec![0; 2 * rank]]).collect())
+    }
+
     /// Makes windows of the integers that [`LISTS`] names. Numbers are small enough for the product of two.
-    fn of(lists: Vec<Vec<i64>>) -> Result<Windows, String> {
+    pub(super) fn of(lists: Vec<Vec<i64>>) -> Result<Windows, String> {
         const MOST: i64 = 1 << 30;
         let lists = <[Vec<i64>; 5]>::try_from(lists);
         let [sizes, strides, interior, dilations, pads] =
@@ -119,26 +134,14 @@ fn dynamic_reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             operands.len()
         ));
     }
-    let lists = operands.split_off(2 * n);
+    operands.truncate(2 * n);
     let first = flattened(&operands).first().copied();
     let rank = l.rank(first.ok_or("expected a tensor")?);
-    let mut known = Vec::with_capacity(LISTS.len());
-    for ((name, n_each, _), list) in LISTS.into_iter().zip(lists) {
-        let Bound::Tensor(list) = list else {
-            return Err(format!("expected integers as {name}"));
-        };
-        let integers = l.known(list).ok_or_else(|| {
-            format!("is given {name} known only when it runs: --dim NAME=N fixes an extent")
-        })?;
-        if integers.len() != n_each * rank {
-            let (found, expected) = (integers.len(), n_each * rank);
-            return Err(format!(
-                "has {found} integers as {name}, expected {expected}"
-            ));
-        }
-        known.push(integers);
+    let mut lists = Vec::with_capacity(LISTS.len());
+    for (index, (name, n_each, _)) in LISTS.into_iter().enumerate() {
+        let list = l.sizes_of(op, 2 * n + index, n_each * rank);
+        lists.push(list.map_err(|message| format!("as {name} {message}"))?);
     }
-    let windows = Windows::of(known)?;
     let called = l.attribute(op, "called_computations");
     let [body] = called
         .and_then(tfrt_ir::Attribute::as_array)
@@ -156,5 +159,10 @@ fn dynamic_reduce_window(l: &mut Lowering<'_>, op: OpId) -> Lowered {
             2 * n
         ));
     }
-    l.reduced_in(&windows, body, operands)
+    let numbers = |list: &Vec<Size>| list.iter().copied().map(Size::known).collect();
+    let known: Option<Vec<Vec<i64>>> = lists.iter().map(numbers).collect();
+    match known {
+        Some(known) => l.reduced_in(&Windows::of(known)?, body, operands),
+        None => l.reduced_by_sizes(&lists, body, operands),
+    }
 }
