@@ -106,3 +106,13 @@ pub(super) fn transformed(passes: &str, text: &str) -> Result<Module, String> {
         .map_err(|wrong| wrong.render(false))?;
     Ok(module)
 }
+
+/// Returns the operations and the return of a module's functions after some passes, without the constants of the module: a
+/// line for each.
+pub(super) fn statements(passes: &str, text: &str) -> String {
+    let module = transformed(passes, text).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let text = module.to_string();
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| line.starts_with('%') || line.starts_with("tfrt.return"));
+    lines.map(|line| format!("{line}\n")).collect()
+}

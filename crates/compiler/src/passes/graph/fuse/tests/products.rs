@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::passes::testing::transformed;
+use crate::passes::testing::statements;
 
 /// Checks what a function becomes, but for its constants: `%x` has three dimensions, `%h` four, and `%r` is returned.
 fn check(body: &str, result: &str, expected: Expect) {
@@ -16,11 +16,7 @@ fn check(body: &str, result: &str, expected: Expect) {
     );
     let passes =
         "legalize,graph-infer,graph-fold,graph-infer,graph-simplify,graph-layout,graph-fuse";
-    let module = transformed(passes, &text).unwrap_or_else(|wrong| panic!("{wrong}"));
-    let text = module.to_string();
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| line.starts_with('%') || line.starts_with("tfrt.return"));
-    expected.assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+    expected.assert_eq(&statements(passes, &text));
 }
 
 #[test]
