@@ -6,9 +6,9 @@
 //! $ cargo run -p tfrt-capi --example calls -- libfoo.so calls.json
 //! ```
 //!
-//! The file has `values` (type, extents, elements in hexadecimal digits), calls of `setup` and of `step`, which is run
+//! The file has `values` (type, extents, elements in hexadecimal digits, repeated until there are enough), calls of `setup` and of `step`, which is run
 //! `times` times; after each step, the values that `fetch` names are printed. With `tries`, each of its calls is tried by
-//! itself, and the line says whether it ran.
+//! itself, and the line says whether it ran. A call with `repeat` is made so often, for scripts that measure its cost.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -174,9 +174,13 @@ impl Bed {
             u8::from_str_radix(pair, 16).ok()
         };
         let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
-        let bytes = bytes.ok_or("expected hexadecimal digits")?;
+        let mut bytes = bytes.ok_or("expected hexadecimal digits")?;
         let shape = TensorShape::new(&extents(&json[1])).map_err(|error| error.to_string())?;
         let metadata = TensorMetadata { dtype, shape };
+        let n_bytes = metadata.len_bytes().map_err(|error| error.to_string())?;
+        if let Some(n) = n_bytes.checked_div(bytes.len()) {
+            bytes = bytes.repeat(n);
+        }
         let allocator = self.runtime.host().allocator();
         let made = DenseHostTensor::from_bytes(allocator, metadata, &bytes);
         made.map(Tensor::from).map_err(|error| error.to_string())
@@ -226,8 +230,12 @@ impl Bed {
                 .set_named(name, attr)
                 .map_err(|error| error.to_string())?;
         }
+        let attrs = attrs.freeze();
         let run = || {
             let op = self.runtime.op(name, &self.runtime.cpu())?;
+            for _ in 1..call["repeat"].as_u64().unwrap_or(1) {
+                op.call(&self.context, &inputs[..], &attrs)?;
+            }
             op.call(&self.context, inputs, &attrs)
         };
         let results = run().map_err(|error| format!("{name}: {}", error.message()))?;

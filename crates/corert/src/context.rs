@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, Promise, RequestContext};
 use tfrt_tensor::{Tensor, TensorMetadata};
 
@@ -16,7 +17,7 @@ use crate::cancellation::until_cancelled;
 use crate::effects::{EffectOrder, PendingEffects, Place, ResourceOrder, ResourceUse};
 use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
-use crate::op::{CoreRuntimeOp, Handles, OpCall};
+use crate::op::{CoreRuntimeOp, FastPath, Handles, OpCall};
 use crate::record::Recorder;
 use crate::runtime::CoreRuntime;
 
@@ -295,11 +296,15 @@ impl Context {
     pub fn call(
         &self,
         op: &CoreRuntimeOp,
-        inputs: Inputs<'_>,
+        mut inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
         caller: CallSite,
     ) -> Result<Handles, Error> {
-        self.call_for(op, inputs, attrs, (caller, None))
+        match self.try_fast(op, inputs.reborrow(), attrs, (caller, None)) {
+            Ok(result) => Ok(smallvec![result]),
+            Err(None) => self.call_for(op, inputs, attrs, (caller, None)),
+            Err(Some(error)) => Err(caller.locate(op.name(), error)),
+        }
     }
 
     /// Calls an operation, and checks its number of results if the caller expects one.
@@ -394,26 +399,38 @@ impl Context {
         attrs: OpAttrsRef<'_>,
         caller: CallSite,
     ) -> Result<TensorHandle, Error> {
-        if self.recorder.is_none() && op.is_of(self.runtime.id()) {
-            let mut call = OpCall {
-                inputs: inputs.reborrow(),
-                attrs,
-                chain: None,
-                n_results: None,
-                execution: &self.generation.execution,
-                runtime: self.runtime.id(),
-                caller,
-                in_flight: Some(&self.generation.in_flight),
-                waiting: Some(&self.generation.on_resources),
-                gives_back: false,
-            };
-            match op.try_fast(&mut call) {
-                Ok(result) => return Ok(result),
-                Err(None) => (),
-                Err(Some(error)) => return Err(caller.locate(op.name(), error)),
-            }
+        match self.try_fast(op, inputs.reborrow(), attrs, (caller, Some(1))) {
+            Ok(result) => return Ok(result),
+            Err(None) => (),
+            Err(Some(error)) => return Err(caller.locate(op.name(), error)),
         }
         self.call_one_slow(op, inputs, attrs, caller)
+    }
+
+    /// Calls an operation on its fast path, unless calls are recorded; see [`CoreRuntimeOp::try_fast`].
+    #[inline(always)]
+    fn try_fast(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        (caller, n_results): (CallSite, Option<usize>),
+    ) -> FastPath {
+        if self.recorder.is_some() || !op.is_of(self.runtime.id()) {
+            return Err(None);
+        }
+        op.try_fast(&mut OpCall {
+            inputs,
+            attrs,
+            chain: None,
+            n_results,
+            execution: &self.generation.execution,
+            runtime: self.runtime.id(),
+            caller,
+            in_flight: Some(&self.generation.in_flight),
+            waiting: Some(&self.generation.on_resources),
+            gives_back: false,
+        })
     }
 
     /// Calls an operation with one result without its fast path. Never inlined, so that the fast path can be inlined
