@@ -231,42 +231,41 @@ fn each<T: Floating, const N: usize>(
 ) {
     let states: &mut [&mut [T]; N] = states.try_into().expect("as many as the kind has");
     let scalars = *scalars;
+    // The loop owns scalars and function, so that no state can be where they are and what follows from them alone is
+    // calculated once.
+    let block = move |lanes: [[T; LANES]; N], slope: &[T; LANES]| {
+        let mut after = lanes;
+        for lane in 0..LANES {
+            let before = std::array::from_fn(|index| V(lanes[index][lane]));
+            let one = step(&scalars, before, V(slope[lane]));
+            for index in 0..N {
+                after[index][lane] = one[index].0;
+            }
+        }
+        after
+    };
     vectorized_for::<T, _>(
         #[inline(always)]
-        || {
-            let mut first = 0;
-            for gradient in gradient.chunks(LANES) {
-                let end = first + gradient.len();
-                let mut slope = [T::ZERO; LANES];
-                let mut lanes = [[T::ZERO; LANES]; N];
-                if gradient.len() == LANES {
-                    slope.copy_from_slice(gradient);
-                    for (lanes, state) in lanes.iter_mut().zip(states.iter()) {
-                        lanes.copy_from_slice(&state[first..end]);
-                    }
-                } else {
-                    slope[..gradient.len()].copy_from_slice(gradient);
-                    for (lanes, state) in lanes.iter_mut().zip(states.iter()) {
-                        lanes[..gradient.len()].copy_from_slice(&state[first..end]);
-                    }
+        move || {
+            let (slopes, slope) = gradient.as_chunks::<LANES>();
+            let parts = states.each_mut();
+            let mut parts = parts.map(|state| state.as_chunks_mut::<LANES>());
+            for (index, slope) in slopes.iter().enumerate() {
+                let after = block(parts.each_ref().map(|(blocks, _)| blocks[index]), slope);
+                for ((blocks, _), after) in parts.iter_mut().zip(after) {
+                    blocks[index] = after;
                 }
-                for lane in 0..LANES {
-                    let mut before = [scalars.zero; N];
-                    for index in 0..N {
-                        before[index] = V(lanes[index][lane]);
-                    }
-                    let after = step(&scalars, before, V(slope[lane]));
-                    for index in 0..N {
-                        lanes[index][lane] = after[index].0;
-                    }
+            }
+            let padded = |part: &[T]| {
+                let mut lanes = [T::ZERO; LANES];
+                lanes[..part.len()].copy_from_slice(part);
+                lanes
+            };
+            if !slope.is_empty() {
+                let before = parts.each_ref().map(|(_, rest)| padded(rest));
+                for ((_, rest), after) in parts.iter_mut().zip(block(before, &padded(slope))) {
+                    rest.copy_from_slice(&after[..rest.len()]);
                 }
-                for (lanes, state) in lanes.iter().zip(states.iter_mut()) {
-                    match gradient.len() == LANES {
-                        true => state[first..end].copy_from_slice(lanes),
-                        false => state[first..end].copy_from_slice(&lanes[..end - first]),
-                    }
-                }
-                first = end;
             }
         },
     );
