@@ -71,9 +71,7 @@ impl Typed {
     /// `InvalidArgument` for what is no program of inputs of these types; `Unimplemented` for types and functions that no
     /// kernel on GPUs calculates.
     pub(crate) fn new(text: &str, inputs: &[DType]) -> Result<Typed, Error> {
-        let steps = text.split("; ").map(str::parse::<Step>);
-        let steps = steps.collect::<Result<Vec<Step>, Error>>()?;
-        let program = PointwiseProgram::new(inputs.len(), &steps)?;
+        let program = PointwiseProgram::parse(inputs.len(), text)?;
         let types = program.types(inputs)?;
         let all = inputs.iter().copied();
         let mut all = all.chain(types.iter().flat_map(|step| [step.takes, step.gives]));
@@ -83,7 +81,7 @@ impl Typed {
             )));
         }
         let typed = Typed {
-            steps: steps.into_iter().zip(types).collect(),
+            steps: program.steps().iter().copied().zip(types).collect(),
             inputs: inputs.into(),
         };
         for (step, types) in &typed.steps {
