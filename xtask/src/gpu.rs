@@ -15,9 +15,10 @@ const WHEEL: Wheel = Wheel {
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
 /// The sources.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "casts",
     "conformance",
+    "functions",
     "matrix",
     "moves",
     "numbers",

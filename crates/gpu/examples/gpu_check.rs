@@ -16,6 +16,8 @@ use tfrt_host::HostContext;
 use tfrt_host::device::Device;
 use tfrt_host::kernel::KernelRegistry;
 
+#[path = "../tests/library/programs.rs"]
+mod programs;
 #[path = "../tests/library/rows.rs"]
 mod rows;
 
@@ -86,5 +88,14 @@ fn main() {
         }
     }
     println!("{n_rows_passed} of {n_rows} calls of rows as on the processor");
-    exit(i32::from(n_failed > 0 || n_rows_passed < n_rows));
+    let (mut n_programs, mut n_programs_passed) = (0, 0);
+    for (passed, line) in programs::compare(&driver, 1, 200, 100_000) {
+        n_programs += 1;
+        n_programs_passed += u32::from(passed);
+        println!("{}: {line}", if passed { "passed" } else { "FAILED" });
+    }
+    println!("{n_programs_passed} of {n_programs} programs of pointwise steps as on the processor");
+    exit(i32::from(
+        n_failed > 0 || n_rows_passed < n_rows || n_programs_passed < n_programs,
+    ));
 }

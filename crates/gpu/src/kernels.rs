@@ -17,6 +17,7 @@ use crate::device::{Shared, memory_of};
 use crate::driver::{Argument, DevicePointer, GpuResult, Grid, RawFunction};
 
 pub(crate) mod moves;
+pub(crate) mod programs;
 pub(crate) mod windows;
 
 /// The texts of modules, and their names.
@@ -41,6 +42,7 @@ pub(crate) struct Kernels {
     context: Arc<Context>,
     modules: [OnceLock<GpuResult<Module>>; MODULES.len()],
     functions: Mutex<HashMap<String, RawFunction>>,
+    pub(crate) programs: programs::Programs,
 }
 
 /// A module of [`MODULES`].
@@ -61,6 +63,7 @@ pub(crate) type Steps = [u32; 4];
 impl Kernels {
     pub(crate) fn new(context: Arc<Context>) -> Kernels {
         Kernels {
+            programs: programs::Programs::new(context.clone()),
             context,
             modules: Default::default(),
             functions: Mutex::default(),
@@ -717,34 +720,39 @@ mod tests {
         bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
+    /// Returns a source, with the file that it includes.
+    fn whole(source: &str) -> String {
+        let formulas = include_str!("../kernels/formulas.cuh");
+        source.replace("#include \"formulas.cuh\"\n", formulas)
+    }
+
     #[test]
     fn ptx_is_made_from_the_source_beside_it() {
         let sources = [
-            include_str!("../kernels/pointwise.cu"),
-            include_str!("../kernels/matrix.cu"),
-            include_str!("../kernels/rows.cu"),
-            include_str!("../kernels/windows.cu"),
-            include_str!("../kernels/moves.cu"),
-            include_str!("../kernels/casts.cu"),
-            include_str!("../kernels/numbers.cu"),
+            ("pointwise", include_str!("../kernels/pointwise.cu")),
+            ("matrix", include_str!("../kernels/matrix.cu")),
+            ("rows", include_str!("../kernels/rows.cu")),
+            ("windows", include_str!("../kernels/windows.cu")),
+            ("moves", include_str!("../kernels/moves.cu")),
+            ("casts", include_str!("../kernels/casts.cu")),
+            ("numbers", include_str!("../kernels/numbers.cu")),
+            ("functions", include_str!("../kernels/functions.cu")),
+            ("conformance", include_str!("../kernels/conformance.cu")),
         ];
-        for ((name, ptx), source) in MODULES.iter().zip(sources) {
+        let others = [
+            ("functions", crate::programs::FUNCTIONS),
+            ("conformance", include_str!("../kernels/conformance.ptx")),
+        ];
+        for ((name, ptx), (of, source)) in MODULES.iter().chain(&others).zip(sources) {
+            assert_eq!(*name, of);
             let expected = format!(
                 "// {:016x} {name}.cu\n.version 8.0\n.target sm_75\n",
-                fnv(source.as_bytes())
+                fnv(whole(source).as_bytes())
             );
             assert!(
                 ptx.starts_with(&expected),
                 "{name}.ptx is old: run `cargo xtask gpu-kernels`"
             );
         }
-        let (source, ptx) = (
-            include_str!("../kernels/conformance.cu"),
-            include_str!("../kernels/conformance.ptx"),
-        );
-        assert!(ptx.starts_with(&format!(
-            "// {:016x} conformance.cu\n",
-            fnv(source.as_bytes())
-        )));
     }
 }

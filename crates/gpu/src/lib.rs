@@ -40,6 +40,7 @@ pub mod driver;
 mod kernels;
 pub mod memory;
 mod op_handler;
+mod programs;
 mod rows;
 
 pub use device::{GpuDevice, GpuMemory, KIND};

@@ -19,6 +19,7 @@ mod halves;
 mod matrix;
 mod moves;
 mod pointwise;
+mod program;
 mod tf;
 mod windows;
 
@@ -115,6 +116,9 @@ const MOVED: &[DType] = &[
     DType::I64,
 ];
 
+/// Types that programs of pointwise steps take.
+const PROGRAMMED: &[DType] = &[DType::F32, DType::F16, DType::Bf16, DType::I1];
+
 const OTHERS: &[OpKernel] = &[
     kernel("dot", matrix::dot),
     kernel("reduce", along::reduce)
@@ -156,6 +160,9 @@ const OTHERS: &[OpKernel] = &[
     moving("gather", moves::gather).accepts(moves::takes_gather),
     moving("select", moves::select).accepts(moves::takes_select),
     moving("cast", moves::cast).accepts(moves::takes_cast),
+    kernel("pointwise", program::run)
+        .types(PROGRAMMED)
+        .accepts(program::takes),
 ];
 
 const fn kernel(op: &'static str, run: RunFn) -> OpKernel {
@@ -290,7 +297,7 @@ impl Collapsed {
 }
 
 /// Returns the steps of elements that lie one after the other.
-fn row_major(dims: &[usize]) -> Vec<usize> {
+pub(crate) fn row_major(dims: &[usize]) -> Vec<usize> {
     let mut steps = vec![1; dims.len()];
     for at in (1..dims.len()).rev() {
         steps[at - 1] = steps[at] * dims[at];

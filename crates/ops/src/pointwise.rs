@@ -133,6 +133,15 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[ValueDef::set("condition", &[DType::I1]), ValueDef::var("x", "T"), ValueDef::var("y", "T")])
         .results(&[ValueDef::var("z", "T")])
         .infer(Infer::By(select)),
+    OpDef::new("pointwise", "Each element of the operands, broadcast, taken through the steps of `program`, as passes write them for devices: `mul a0 2; add s0 a1`.")
+        .inputs(&[ValueDef::any("inputs").rest(1)])
+        .results(&[ValueDef::any("z")])
+        .attrs(&[
+            AttrDef::new("program", AttrKind::Text).required(),
+            AttrDef::new("type", AttrKind::Type).required(),
+        ])
+        .infer(Infer::By(programmed))
+        .cost(Cost::PerElement(16)),
 ];
 
 fn negated(call: &mut InferCall<'_>) -> Result<(), InferError> {
@@ -146,6 +155,13 @@ fn negated(call: &mut InferCall<'_>) -> Result<(), InferError> {
         ..Fact::new(x.dtype, x.dims.clone())
     };
     call.set(0, y);
+    Ok(())
+}
+
+/// Gives what operands are broadcast to, of the type that is stated.
+fn programmed(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = call.broadcast()?;
+    call.give(0, call.attrs.dtype("type"), dims);
     Ok(())
 }
 

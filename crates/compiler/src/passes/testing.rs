@@ -26,7 +26,7 @@ impl Evaluator for Kernels {
 
     fn runs_on_device(&self, node: &KernelQuery<'_>) -> bool {
         let (is_known, types) = match node.op {
-            "add" | "toy.Wave" => (true, node.types),
+            "add" | "pointwise" | "toy.Wave" => (true, node.types),
             "reduce" => (node.attrs.text("kind") == "sum", node.types),
             "norm" => (node.n_results == Some(1), node.types),
             "reshape" => (true, &node.types[..1]),

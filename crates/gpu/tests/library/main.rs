@@ -3,5 +3,6 @@
 mod device;
 mod findings;
 mod memory;
+mod programs;
 mod rows;
 mod sim;

@@ -1,11 +1,12 @@
-//! Kernels on extents and ranks; on ranges, losses, products of vectors, inverses of matrices, and checks.
+//! Kernels of programs of pointwise steps; on extents and ranks; on ranges, losses, products of vectors, inverses of matrices, and checks.
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, unsupported};
+use tfrt_tensor::math::pointwise::PointwiseProgram;
+use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, with_floating, with_real};
 
 use super::rearrange::listed;
@@ -13,6 +14,7 @@ use super::segments::indices;
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
+    TensorKernel::new("pointwise", programmed),
     TensorKernel::new("tf.Bitcast", |call| {
         let (x, metadata) = (call.dense(0)?, call.result(0)?);
         let seen = DenseHostTensor::new(metadata.clone(), x.buffer().clone());
@@ -76,6 +78,16 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     })
     .formats(Formats::ALL),
 ];
+
+/// Takes elements through a program, as passes write them for devices.
+fn programmed(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
+    let inputs = (0..call.n_inputs()).map(|index| call.dense(index));
+    let inputs = inputs.collect::<Result<Vec<&DenseHostTensor>, Error>>()?;
+    let program = PointwiseProgram::parse(inputs.len(), call.attrs.text("program"));
+    let (program, out) = (call.named(program)?, call.output(0)?);
+    let chain = program.run_into(call.execution, &inputs, &out);
+    Ok(smallvec![made(out, call.named(chain)?)?])
+}
 
 fn common(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let list = |index: usize| -> Result<Vec<usize>, Error> {

@@ -40,7 +40,7 @@ mod view;
 
 pub use formulas::{BinaryFunction, UnaryFunction};
 pub use parametric::{ParametricFunction, whole};
-pub use program::{Operand, PointwiseProgram, Step};
+pub use program::{Operand, PointwiseProgram, Step, StepTypes};
 pub use tensors::{
     OperandOrder, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
     select_into, unary, unary_in_place, unary_into,

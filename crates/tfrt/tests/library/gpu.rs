@@ -54,6 +54,57 @@ func.func @main(%x: tensor<2x3x6x5xf32>) -> tensor<2x?xf32> attributes {
   tfrt.return %y : tensor<2x?xf32>
 }"#;
 
+/// A model of pointwise nodes in `f32` and `f16`, with a bias, bounds and a choice, some of which two others use.
+const CHAINS: &str = r#"
+func.func @main(%x: tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x3xf32>) attributes {
+    model.input_names = ["x"], model.output_names = ["y", "z"], model.input_dims = [["N", 3]]} {
+  %b = "onnx.Constant"() {value = dense<[0.5, -1.0, 2.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+  %two = "onnx.Constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %one = "onnx.Constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "graph.mul"(%x, %two) : (tensor<?x3xf32>, tensor<f32>) -> tensor<?x3xf32>
+  %1 = "graph.add"(%0, %b) : (tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32>
+  %2 = "graph.erf"(%1) : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %3 = "graph.add"(%2, %one) : (tensor<?x3xf32>, tensor<f32>) -> tensor<?x3xf32>
+  %4 = "graph.mul"(%3, %1) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  %5 = "graph.gt"(%4, %one) : (tensor<?x3xf32>, tensor<f32>) -> tensor<?x3xi1>
+  %y = "graph.select"(%5, %4, %x) : (tensor<?x3xi1>, tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  %h = "graph.cast"(%x) {to = f16} : (tensor<?x3xf32>) -> tensor<?x3xf16>
+  %6 = "graph.sigmoid"(%h) : (tensor<?x3xf16>) -> tensor<?x3xf16>
+  %7 = "graph.mul"(%6, %h) : (tensor<?x3xf16>, tensor<?x3xf16>) -> tensor<?x3xf16>
+  %z = "graph.cast"(%7) {to = f32} : (tensor<?x3xf16>) -> tensor<?x3xf32>
+  tfrt.return %y, %z : tensor<?x3xf32>, tensor<?x3xf32>
+}"#;
+
+#[test]
+fn chains_of_pointwise_nodes_run_as_programs_on_a_gpu() {
+    for policy in Policy::ALL {
+        let runtime = Runtime::builder().op_kernels(KERNELS).build();
+        let sim = Sim::new(SimOptions {
+            policy,
+            ..SimOptions::default()
+        });
+        gpu::add(runtime.host(), Arc::new(sim.clone()), 0).unwrap();
+        let input = Input::Text(Source::new("chains.mlir", CHAINS));
+        let call = |options: &OpenOptions, n_rows: usize| {
+            let model = runtime.load_model_with(&input, options).unwrap();
+            let x = (0..3 * n_rows).map(|at| (at * 37 % 101) as f32 / 25.0 - 2.0);
+            let x = Tensor::from_vec(&[n_rows, 3], x.collect::<Vec<f32>>()).unwrap();
+            let outputs = model.call(&runtime.context(), [("x", x)]).wait().unwrap();
+            ["y", "z"].map(|name| outputs.tensor(name).unwrap().to_vec::<f32>().unwrap())
+        };
+        let options = OpenOptions::new().device("GPU:0").strict_device(true);
+        for n_rows in [1, 2, 300, 0] {
+            let here = call(&OpenOptions::new(), n_rows);
+            let there = call(&options, n_rows);
+            assert_eq!([here[0].len(), here[1].len()], [3 * n_rows; 2]);
+            for (here, there) in here.iter().flatten().zip(there.iter().flatten()) {
+                assert!((here - there).abs() < 1e-6, "{policy:?}: {here}, {there}");
+            }
+        }
+        assert_eq!(sim.findings(), [], "{policy:?}");
+    }
+}
+
 #[test]
 fn a_model_of_images_runs_on_a_gpu_as_on_the_processor() {
     for policy in Policy::ALL {

@@ -61,7 +61,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         channel_affine::fuse(module, block);
         concat_conv::fuse(module, block);
         super::rewrite::remove_unused(module, rows, block);
-        elementwise::fuse(module, block);
+        elementwise::fuse(module, block, context.evaluator);
         product::absorb(module, block);
         super::rewrite::remove_unused(module, rows, block);
     }

@@ -51,7 +51,15 @@ pub(in crate::passes) fn operand(module: &Module, op: OpId, index: usize) -> Opt
 /// Returns the name of the row of an operation on the host that has results: `relu`, `onnx.Clip`; empty if it has
 /// none.
 pub(in crate::passes) fn name(module: &Module, op: OpId) -> &str {
-    if module.op(op).results().is_empty() || place::is_placed(module, op) {
+    match place::is_placed(module, op) {
+        true => "",
+        false => name_anywhere(module, op),
+    }
+}
+
+/// Returns the name of the row of an operation that has results, on whichever device it is; empty if it has none.
+pub(in crate::passes) fn name_anywhere(module: &Module, op: OpId) -> &str {
+    if module.op(op).results().is_empty() {
         return "";
     }
     let name = module.op(op).name().as_str();
@@ -62,9 +70,12 @@ pub(in crate::passes) fn name(module: &Module, op: OpId) -> &str {
     }
 }
 
-/// Returns the elements of a value that is a constant tensor.
+/// Returns the elements of a value that is a constant tensor, or the copy of one on a device.
 pub(in crate::passes) fn constant(module: &Module, value: ValueId) -> Option<&DenseAttribute> {
-    let data = module.op(module.defining_op(value)?);
+    let mut data = module.op(module.defining_op(value)?);
+    if *data.name() == place::COPY {
+        data = module.op(module.defining_op(*data.operands().first()?)?);
+    }
     match data.attribute("value") {
         Some(Attribute::Dense(dense)) if *data.name() == CONSTANT => Some(dense),
         _ => None,

@@ -7,7 +7,7 @@
 use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
 use tfrt_ops::{Arity, AttrDef, AttrDefault, AttrKind, ElementFamily, OpDef, PointwiseFn, Traits};
 
-use super::{attrs, node};
+use super::{attrs, node, place};
 
 /// A pointwise operation.
 #[derive(Clone, Copy, Debug)]
@@ -109,10 +109,18 @@ impl Step {
     }
 }
 
-/// Returns the steps of a pointwise operation, if its types are known and supported, and it fails for no shapes but
-/// those that don't broadcast.
+/// Returns the steps of a pointwise operation on the host, if its types are known and supported, and it fails for no shapes
+/// but those that don't broadcast.
 pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
-    let row = of_name(node::name(module, op))?;
+    match place::is_placed(module, op) {
+        true => None,
+        false => steps_anywhere(module, op),
+    }
+}
+
+/// Returns the steps of a pointwise operation, on whichever device it is.
+pub(super) fn steps_anywhere(module: &Module, op: OpId) -> Option<Vec<Step>> {
+    let row = of_name(node::name_anywhere(module, op))?;
     let data = module.op(op);
     let &[result] = data.results() else {
         return None;
@@ -204,7 +212,7 @@ fn with_parameters(
 
 /// Returns the operands, none of which may be left out; those of `Clip` behind the first are read by [`clip`].
 fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
-    let n_operands = match node::name(module, op) {
+    let n_operands = match node::name_anywhere(module, op) {
         "onnx.Clip" => 1,
         _ => module.op(op).operands().len(),
     };

@@ -81,8 +81,8 @@ macro_rules! floats {
 
 floats! {
     formulas {
-        /// max(0, x) + min(0, α (e^(x/α) - 1))
-        Celu "celu" 1: 24, [alpha, _], |x| x.max(0.0) + (alpha * Float::expm1(x / alpha)).min(0.0);
+        /// max(0, x) + min(0, α (e^(x/α) - 1)); NaN stays so
+        Celu "celu" 1: 24, [alpha, _], |x| if x > 0.0 { x } else { alpha * Float::expm1(x / alpha) };
         /// x, or α (e^x - 1) below 0
         ScaledElu "elu" 1: 24, [alpha, _], |x| if x < 0.0 { alpha * Float::expm1(x) } else { x };
         /// α x + β within 0 and 1

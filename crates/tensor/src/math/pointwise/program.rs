@@ -8,7 +8,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::input::InputAccess;
 use super::parametric::ParametricFunction;
-use super::plan::ProgramPlan;
+use super::plan::{ProgramPlan, StepPlan};
 use super::view::{Elements, ElementsMut};
 use crate::math::broadcast::broadcast_extents;
 use crate::math::parallel;
@@ -61,6 +61,15 @@ impl Step {
             Step::Cast(..) => 4,
         }
     }
+}
+
+/// Types of elements that a step of a program takes and gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepTypes {
+    /// The type that it takes; of a selection, that of the values that are chosen from.
+    pub takes: DType,
+    /// The type that it gives.
+    pub gives: DType,
 }
 
 /// A program of steps over elements; its result is that of the last step.
@@ -180,6 +189,20 @@ impl PointwiseProgram {
             Some(plan) => Ok(plan.gives()),
             None => Ok(self.plan(inputs)?.gives()),
         }
+    }
+
+    /// Returns the types that each step takes and gives, for inputs of these types.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if a step is not defined for what it takes.
+    pub fn types(&self, inputs: &[DType]) -> Result<Vec<StepTypes>, Error> {
+        let plan = self.plan(inputs)?;
+        let of = |step: &StepPlan| StepTypes {
+            takes: step.operands.last().map_or(step.gives, |last| last.stored),
+            gives: step.gives,
+        };
+        Ok(plan.steps.iter().map(of).collect())
     }
 
     /// Returns the cached plan, if it is for inputs of these types.

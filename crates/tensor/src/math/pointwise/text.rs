@@ -11,7 +11,7 @@ use tfrt_host::Error;
 
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::parametric::ParametricFunction;
-use super::program::{Operand, Step};
+use super::program::{Operand, PointwiseProgram, Step};
 use crate::DType;
 
 const SELECT: &str = "select";
@@ -27,6 +27,28 @@ impl Step {
             Step::Select(_) => SELECT,
             Step::Cast(..) => CAST,
         }
+    }
+}
+
+impl PointwiseProgram {
+    /// Reads a program of so many inputs, its steps parted by `; `.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a step that is none, and for operands that are not there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_tensor::math::pointwise::PointwiseProgram;
+    ///
+    /// let program = PointwiseProgram::parse(2, "mul a0 2; add s0 a1; relu s1")?;
+    /// assert_eq!(program.steps().len(), 3);
+    /// # Ok::<(), tfrt_host::Error>(())
+    /// ```
+    pub fn parse(n_inputs: usize, text: &str) -> Result<PointwiseProgram, Error> {
+        let steps = text.split("; ").map(str::parse);
+        PointwiseProgram::new(n_inputs, &steps.collect::<Result<Vec<Step>, Error>>()?)
     }
 }
 

@@ -3,26 +3,42 @@
 //! An operation joins those that use its result, if they are all of one program and of the same shape. So
 //! nothing is calculated twice, and no program waits for what it makes itself. An operation that nothing joins becomes a
 //! program only if all it takes and gives is `f32`: else its own kernel says better what is wrong with its operands.
+//!
+//! Nodes that are placed on a device become programs of its kernel for the row `pointwise`, if it has one, and takes what
+//! each of them takes. One that nothing joins becomes a program there if it takes or gives half precision, which kernels of
+//! a device may widen and round apart.
 
 use std::collections::{HashMap, HashSet};
 
+use tfrt_bef::DType;
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
+use tfrt_ops::{AttrSource, AttrValue, Attrs, KernelQuery};
 
 use super::super::pointwise::{self, Operand};
 use super::super::rewrite::Rewrite;
-use super::super::{fused, node};
+use super::super::{GRAPH, attrs, fused, node, place};
+use crate::onnx::Evaluator;
 
 /// The most operations of a program.
 const MOST_STEPS: usize = 4096;
 
+/// The most operations of a program of a device, which has each step in its code.
+const MOST_PLACED: usize = 64;
+
+/// The most inputs of a program of a device, whose kernels have an argument for each.
+const MOST_PLACED_INPUTS: usize = 64;
+
+/// The row of programs of devices.
+const ROW: &str = "pointwise";
+
 /// Fuses the pointwise operations of a block.
-pub(super) fn fuse(module: &mut Module, block: BlockId) {
+pub(super) fn fuse(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
     let operations = module.block(block).operations().to_vec();
     // The program of each step, named by its last one.
     let mut programs: HashMap<OpId, OpId> = HashMap::new();
     let mut sizes: HashMap<OpId, usize> = HashMap::new();
     for &op in operations.iter().rev() {
-        if pointwise::steps(module, op).is_none() {
+        if !joins(module, op, evaluator) {
             continue;
         }
         let result = module.op(op).results()[0];
@@ -32,9 +48,12 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
         let first = users.next().flatten();
         let joined = first.filter(|root| {
             let shape = |op: OpId| node::shape(module, module.op(op).results()[0]);
+            let device = |op: OpId| module.op(op).attribute(place::DEVICE);
+            let most = device(op).map_or(MOST_STEPS, |_| MOST_PLACED);
             users.all(|other| other == Some(*root))
                 && shape(*root) == shape(op)
-                && sizes.get(root).is_none_or(|size| *size < MOST_STEPS)
+                && device(*root) == device(op)
+                && sizes.get(root).is_none_or(|size| *size < most)
         });
         let root = joined.unwrap_or(op);
         programs.insert(op, root);
@@ -62,10 +81,50 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
+/// Returns whether an operation is one that may join others: it has steps, and its device runs such programs.
+fn joins(module: &Module, op: OpId, evaluator: &dyn Evaluator) -> bool {
+    if !place::is_placed(module, op) {
+        return pointwise::steps(module, op).is_some();
+    }
+    let result = module.op(op).results().first();
+    let gives = result.and_then(|result| dtype(module, *result));
+    let (Some(_), Some(gives)) = (pointwise::steps_anywhere(module, op), gives) else {
+        return false;
+    };
+    let row = tfrt_ops::find(ROW);
+    row.is_some_and(|row| {
+        evaluator.runs_on_device(&KernelQuery {
+            op: row.name,
+            attrs: Attrs::new(&Given(gives), row.attrs),
+            types: &place::types(module, op),
+            n_results: Some(1),
+        })
+    })
+}
+
+/// The attributes by which a device is asked whether it runs programs: the type of the result.
+struct Given(DType);
+
+impl AttrSource for Given {
+    fn get(&self, name: &str) -> Option<AttrValue<'_>> {
+        (name == "type").then_some(AttrValue::Type(self.0))
+    }
+}
+
+fn dtype(module: &Module, value: ValueId) -> Option<DType> {
+    attrs::dtype(&node::element(module.value_type(value))?)
+}
+
 /// Returns whether an operation becomes a program even without others.
 fn is_alone(module: &Module, op: OpId) -> bool {
     let data = module.op(op);
     let mut values = data.operands().iter().chain(data.results());
+    if place::is_placed(module, op) {
+        let is_half =
+            |value: &ValueId| matches!(dtype(module, *value), Some(DType::F16 | DType::Bf16));
+        return !["identity", "cast"].contains(&node::name_anywhere(module, op))
+            && values.any(is_half);
+    }
     node::name(module, op) != "identity" && values.all(|value| node::is_f32(module, *value))
 }
 
@@ -80,17 +139,36 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     }
     let Texts { inputs, steps, .. } = texts;
     let last = operations[operations.len() - 1];
+    let placed = [place::DEVICE, place::KIND].map(|name| rewrite.module.op(last).attribute(name));
+    let placed = placed.map(Option::<&Attribute>::cloned);
+    if placed[0].is_some() && inputs.len() > MOST_PLACED_INPUTS {
+        operations.iter().for_each(|op| rewrite.keep(*op));
+        return;
+    }
     let n_inputs = i64::try_from(inputs.len()).unwrap_or(i64::MAX);
     let result = rewrite.module.op(last).results()[0];
     let inputs: Vec<ValueId> = inputs
         .into_iter()
         .map(|value| rewrite.mapped(value))
         .collect();
-    let mut state = OpState::new(fused::ELEMENTWISE)
-        .operands(inputs)
-        .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
-        .attribute("steps", Attribute::array(steps))
-        .result(rewrite.module.value_type(result).clone());
+    let ty = rewrite.module.value_type(result).clone();
+    let state = match placed {
+        [Some(device), Some(kind)] => OpState::new(format!("{GRAPH}{ROW}"))
+            .attribute(place::DEVICE, device)
+            .attribute(place::KIND, kind)
+            .attribute("program", Attribute::string(steps.join("; ")))
+            .attribute(
+                "type",
+                node::element(&ty).map_or(Attribute::Unit, Attribute::Type),
+            ),
+        _ => OpState::new(fused::ELEMENTWISE)
+            .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
+            .attribute(
+                "steps",
+                Attribute::array(steps.into_iter().map(Attribute::string).collect()),
+            ),
+    };
+    let mut state = state.operands(inputs).result(ty);
     if let Some(shapes) = rewrite.module.op(last).attribute("model.shapes") {
         state = state.attribute("model.shapes", shapes.clone());
     }
@@ -104,7 +182,7 @@ struct Texts {
     /// Whether the inputs determine the shape without those of one element.
     has_shape: bool,
     inputs: Vec<ValueId>,
-    steps: Vec<Attribute>,
+    steps: Vec<String>,
     /// The index of the step that makes each value.
     made: HashMap<ValueId, usize>,
 }
@@ -112,14 +190,14 @@ struct Texts {
 impl Texts {
     /// Appends the steps of an operation.
     fn operation(&mut self, module: &Module, op: OpId) {
-        for step in pointwise::steps(module, op).unwrap_or_default() {
+        for step in pointwise::steps_anywhere(module, op).unwrap_or_default() {
             let mut text = step.function.to_string();
             for index in 0..step.operands.len() {
                 text.push(' ');
                 text.push_str(&self.operand(module, &step.operands, index));
             }
             text.push_str(&step.parameters);
-            self.steps.push(Attribute::string(text));
+            self.steps.push(text);
         }
         let result = module.op(op).results()[0];
         self.made.insert(result, self.steps.len().saturating_sub(1));

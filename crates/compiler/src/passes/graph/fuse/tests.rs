@@ -374,3 +374,34 @@ fn factors_that_are_no_moderate_numbers_stay_behind_the_product() {
         assert_eq!(multiplied < made, is_folded, "{found}");
     }
 }
+
+/// Tests that nodes of one device become a program of it, with constants as numbers, and those of the host one of theirs; a
+/// value that others use is made by a program of its own.
+#[test]
+fn placed_nodes_become_programs_of_their_device() {
+    let text = run(
+        "graph-place,graph-fuse",
+        r#"func.func @main(%x: tensor<2x4xf32>, %b: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+             attributes {model.input_names = ["x", "b"], model.output_names = ["y", "z"]} {
+             %two = "onnx.Constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+             %0 = "graph.add"(%x, %two) : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+             %1 = "graph.add"(%0, %b) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+             %2 = "graph.add"(%1, %1) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+             %3 = "graph.tanh"(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+             %4 = "graph.neg"(%3) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+             tfrt.return %2, %4 : tensor<2x4xf32>, tensor<2x4xf32>
+           }"#,
+    );
+    expect![[r#"
+        func.func @main(%arg0: tensor<2x4xf32>, %arg1: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) attributes {model.input_names = ["x", "b"], model.output_names = ["y", "z"]} {
+          %0 = "graph.copy"(%arg0) {device = "FAKE:0"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          %1 = "graph.copy"(%arg1) {device = "FAKE:0"} : (tensor<4xf32>) -> tensor<4xf32>
+          %2 = "graph.pointwise"(%0, %1) {place.device = "FAKE:0", place.kind = "fake", program = "add a0 2e0; add s0 a1", type = f32} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+          %3 = "graph.add"(%2, %2) {place.device = "FAKE:0", place.kind = "fake"} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+          %4 = "graph.copy"(%2) {device = "CPU:0"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          %5 = "cpu.fused.elementwise"(%4) {inputs = 1, steps = ["tanh a0", "neg s0"]} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          %6 = "graph.copy"(%3) {device = "CPU:0"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          tfrt.return %6, %5 : tensor<2x4xf32>, tensor<2x4xf32>
+        }
+    "#]].assert_eq(&text);
+}
