@@ -3,18 +3,19 @@
 //! Exporters write a quantised model as one of floats, with `dequantize` in front of each operation and `quantize` behind it.
 //! A convolution between them, and an activation that the range of the result implies, becomes the operation on integers
 //! that another exporter would have written, `onnx.QLinearConv`: its sums are exact, and rounded once. A result differs by at
-//! most one step from that of the floats, whose sums are rounded. Where any part is of another form, or a float is used by
+//! most one step from that of the floats, whose sums are rounded. It and those that the file has are noted as such whose sums
+//! may be scaled in `f32`, which `graph-layout` makes of them. Where any part is of another form, or a float is used by
 //! somebody else, nothing is done.
 //!
 //! It runs before constants are folded, which takes the integers away.
 
 use tfrt_bef::DType;
 use tfrt_ir::{
-    BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId,
+    Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId,
     attributes::{DenseAttribute, DenseElements},
 };
 
-use super::rewrite::{self, Rewrite};
+use super::rewrite::{self, ROUNDED_ONCE, Rewrite};
 use super::{attrs, graphs, inner_first, node};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
@@ -43,10 +44,18 @@ fn block(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         if convolution(&mut rewrite, op).is_none() {
+            if node::name(rewrite.module, op) == "onnx.QLinearConv" {
+                rewrite.module.set_attribute(op, ROUNDED_ONCE, note());
+            }
             rewrite.keep(op);
         }
     }
     rewrite.finish(&old);
+}
+
+/// Returns the value of a note that holds or is left out.
+fn note() -> Attribute {
+    Attribute::integer(1, Type::I64)
 }
 
 /// Scale and zero point of a tensor of bytes, of one element each.
@@ -331,6 +340,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     if let Some(shapes) = shapes {
         state = state.attribute("model.shapes", shapes);
     }
+    let state = state.attribute(ROUNDED_ONCE, note());
     let made = rewrite.add(state.result(ty), op);
     rewrite.values.insert(result, made);
     Some(())

@@ -2,7 +2,7 @@
 
 use tfrt_ir::{Attribute, OpId, OpState, Type, ValueId};
 
-use super::super::rewrite::{Rewrite, list};
+use super::super::rewrite::{ROUNDED_ONCE, Rewrite, list};
 use super::super::{fused, node};
 use super::images::ImageLayouts;
 use super::rules::{finish, like, placement};
@@ -10,13 +10,15 @@ use super::rules::{finish, like, placement};
 /// The most steps that sums of a convolution and its bias have, so that they are integers of 32 bits.
 const MOST_STEPS: i64 = i32::MAX as i64;
 
-/// Makes the packed kernel of a convolution of quantised images, whose other operands are constants.
+/// Makes the packed kernel of a convolution of quantised images, whose other operands are constants, where `graph-quantize`
+/// has noted that it may.
 pub(super) fn convolution(
     rewrite: &mut Rewrite<'_>,
     images: &mut ImageLayouts,
     op: OpId,
 ) -> Option<()> {
     let module = &*rewrite.module;
+    module.op(op).attribute(ROUNDED_ONCE)?;
     let operand = |index: usize| node::operand(module, op, index);
     let x = operand(0)?;
     let &[filters, own, rows, columns] = &node::constant(module, operand(3)?)?.shape()[..] else {

@@ -62,3 +62,25 @@ fn forms_that_mean_something_else_stay_as_they_are() {
         assert!(text.contains("graph.quantize"), "{text}");
     }
 }
+
+#[test]
+fn convolutions_of_integers_are_made_as_written_without_the_pass() {
+    let text = r#"func.func @main(%x: tensor<1x3x8x8xui8>) -> tensor<*xui8> attributes {
+               model.input_names = ["x"], model.output_names = ["y"]} {
+             %w = "onnx.Constant"() {value = dense<3> : tensor<4x3x1x1xi8>} : () -> tensor<4x3x1x1xi8>
+             %s = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+             %z = "onnx.Constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+             %wz = "onnx.Constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+             %y = "onnx.QLinearConv"(%x, %s, %z, %w, %s, %wz, %s, %z)
+                 : (tensor<1x3x8x8xui8>, tensor<f32>, tensor<ui8>, tensor<4x3x1x1xi8>, tensor<f32>, tensor<i8>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+             tfrt.return %y : tensor<*xui8>
+           }"#;
+    for (pass, is_packed) in [("graph-quantize,", true), ("", false)] {
+        let passes = format!(
+            "onnx-upgrade,onnx-to-graph,graph-infer,{pass}graph-fold,graph-infer,graph-layout"
+        );
+        let made = run(&passes, text);
+        assert_eq!(made.contains("cpu.fused.qconv"), is_packed, "{made}");
+        assert!(!made.contains("model.rounded_once"), "{made}");
+    }
+}
