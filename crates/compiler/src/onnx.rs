@@ -169,6 +169,9 @@ impl Evaluator for NoEvaluator {
 pub struct Options {
     /// Whether the graph is optimised before it is lowered.
     pub optimize: bool,
+    /// Whether an optimised graph calculates with integers what is written between `dequantize` and `quantize`: results may
+    /// differ by a step from what is written.
+    pub quantize: bool,
     /// Whether weights are packed now, for a file, and not when the model is opened.
     pub store: bool,
 }
@@ -177,13 +180,17 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             optimize: true,
+            quantize: true,
             store: false,
         }
     }
 }
 
-/// The passes of an optimising pipeline, in order.
-const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-simplify,tf-to-graph,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower";
+/// The passes of an optimising pipeline, in order: those up to knowing types, and those behind `graph-quantize`.
+const OPTIMIZED: [&str; 2] = [
+    "legalize,onnx-upgrade,onnx-to-graph,graph-infer",
+    "graph-fold,graph-infer,graph-simplify,tf-to-graph,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower",
+];
 
 /// Compiles a graph to a program of kernels.
 ///
@@ -215,7 +222,8 @@ pub fn pipeline(
     // What is placed is chosen by types.
     let is_placed = context.evaluator.device().is_some();
     let names = match options.optimize {
-        true => OPTIMIZED,
+        true if options.quantize && !is_placed => &OPTIMIZED.join(",graph-quantize,"),
+        true => &OPTIMIZED.join(","),
         false if is_placed => {
             "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-place,graph-prepare,graph-lower"
         }

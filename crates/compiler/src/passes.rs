@@ -36,6 +36,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &graph::lower::PASS,
     &graph::place::PASS,
     &graph::prepare::PASS,
+    &graph::quantize::PASS,
     &graph::simplify::PASS,
     &graph::store::PASS,
     &inline::PASS,

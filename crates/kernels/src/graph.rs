@@ -2,11 +2,14 @@
 //!
 //! Weights are laid out for the processor, and programs read, once, when a model is opened (`cpu.graph.prepare`); what
 //! comes of that is the last operand of these kernels. They make their own outputs, of whatever shape the inputs ask for;
-//! images lie `[batch, height, width, channels]`. All elements are `f32`, but for programs, which take any types.
+//! images lie `[batch, height, width, channels]`. All elements are `f32`, but for those of quantised images, and for programs,
+//! which take any types.
 //!
 //! | Kernel | Makes | Prepares |
 //! | --- | --- | --- |
 //! | `cpu.fused.conv` | a convolution, with a residual and an epilogue | filter, bias, normalisation, epilogue |
+//! | `cpu.fused.qconv` | a convolution of quantised images, quantised again | filter, bias, scales and zero points |
+//! | `cpu.fused.qadd` | the sum of two quantised tensors, quantised again | |
 //! | `cpu.fused.joined` | a convolution by windows of one element of joined images | the same |
 //! | `cpu.fused.matmul` | a product, with a residual and an epilogue | the right side, bias, epilogue |
 //! | `cpu.fused.elementwise` | a program's result | the program |
@@ -32,6 +35,7 @@ mod epilogue;
 mod memory;
 mod pool;
 mod product;
+mod quantized;
 mod shared;
 pub mod stored;
 
@@ -44,12 +48,15 @@ pub(crate) const PREPARE: &[PrepareRow] = &[
     convolution::PREPARE[1],
     product::PREPARE[0],
     elementwise::PREPARE[0],
+    quantized::PREPARE[0],
 ];
 
 /// Adds the kernels of fused nodes, and of stored values.
 pub fn register(registry: &mut KernelRegistry) {
     registry
         .add("cpu.fused.conv", convolution::convolve)
+        .add("cpu.fused.qadd", quantized::add)
+        .add("cpu.fused.qconv", quantized::convolve)
         .add("cpu.fused.matmul", product::multiply)
         .add("cpu.fused.pool", pool::pool)
         .add("cpu.fused.scale", channels::channel_affine)

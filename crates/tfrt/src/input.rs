@@ -376,6 +376,7 @@ impl Input {
         let formats = self.formats().unwrap_or(formats);
         let passes = onnx::Options {
             optimize: options.is_optimized(),
+            quantize: options.is_quantized(),
             ..onnx::Options::default()
         };
         let bytes = self.compiled(&CompileOptions::default(), options, |module| {
@@ -492,6 +493,7 @@ impl Input {
         let formats = self.formats().cloned().unwrap_or_default();
         let passes = onnx::Options {
             optimize: options.is_optimized(),
+            quantize: options.is_quantized(),
             store: true,
         };
         let evaluator = HostEvaluator::default().for_instruction_set(set);
@@ -710,6 +712,7 @@ pub fn lower(module: Module) -> Result<Module, Diagnostics> {
 pub fn lower_as(module: Module, options: &OpenOptions) -> Result<Module, Diagnostics> {
     let passes = onnx::Options {
         optimize: options.is_optimized(),
+        quantize: options.is_quantized(),
         ..onnx::Options::default()
     };
     let evaluator = HostEvaluator::default();

@@ -43,6 +43,7 @@ const MAX_LISTED: usize = 20;
 pub struct OpenOptions {
     dims: Vec<(String, usize)>,
     optimize: bool,
+    quantize: bool,
     device: Option<String>,
     strict_device: bool,
     warnings: Option<Warnings>,
@@ -105,6 +106,7 @@ impl OpenOptions {
         OpenOptions {
             dims: Vec::new(),
             optimize: true,
+            quantize: true,
             device: None,
             strict_device: false,
             warnings: None,
@@ -186,6 +188,15 @@ impl OpenOptions {
     #[must_use]
     pub fn optimize(mut self, optimize: bool) -> OpenOptions {
         self.optimize = optimize;
+        self
+    }
+
+    /// Sets whether a graph that is made faster calculates with integers what a quantised model writes as floats between
+    /// `DequantizeLinear` and `QuantizeLinear`: each quantised value is at most one step from what is written, given the same
+    /// inputs. Default: `true`.
+    #[must_use]
+    pub fn quantize(mut self, quantize: bool) -> OpenOptions {
+        self.quantize = quantize;
         self
     }
 
@@ -294,6 +305,11 @@ impl OpenOptions {
     /// Returns whether the graph is optimized.
     pub fn is_optimized(&self) -> bool {
         self.optimize
+    }
+
+    /// Returns whether what a quantised model writes as floats is calculated with integers.
+    pub fn is_quantized(&self) -> bool {
+        self.quantize
     }
 
     /// Returns the size that a dimension is fixed to.

@@ -16,6 +16,7 @@ pub(super) mod node;
 pub(super) mod place;
 pub(super) mod pointwise;
 pub(super) mod prepare;
+pub(super) mod quantize;
 pub(super) mod rewrite;
 pub(super) mod simplify;
 pub(super) mod store;

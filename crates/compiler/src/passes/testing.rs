@@ -60,6 +60,7 @@ impl Evaluator for Kernels {
             "dot" => (&[1], false),
             "fused.conv" => (&[1, 2, 4, 5, 6, 7], false),
             "fused.joined" => (&[0, 1, 2, 3, 4, 5], false),
+            "fused.qconv" => (&[1, 2, 3, 4, 5, 6, 7, 8], false),
             "fused.matmul" => (&[1, 2], false),
             "fused.elementwise" => (&[], true),
             "rnn" => (&[1, 2, 3, 7], false),

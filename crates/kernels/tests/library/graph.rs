@@ -23,6 +23,7 @@ mod patterns;
 mod pointwise;
 #[path = "graph/prepare.rs"]
 mod prepare;
+mod quantized;
 
 /// An evaluator that knows the kernels of this crate, and evaluates nothing.
 struct Kernels;

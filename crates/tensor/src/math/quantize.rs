@@ -11,8 +11,10 @@ use crate::subbyte::SubbyteType;
 use crate::{BF16, DType, DenseHostTensor, F16};
 
 mod runs;
+mod sum;
 
 pub use runs::extremes;
+pub use sum::{QuantizedSum, quantized_sum_into};
 
 /// Scales and zero points of quantization.
 #[derive(Clone, Debug, PartialEq)]

@@ -52,7 +52,13 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
     if let Input::Text(source) = &input {
         console.remember(source);
     }
-    refuse_compiled(&input, options.no_optimize)?;
+    refuse_compiled(
+        &input,
+        &[
+            ("--no-optimize", options.no_optimize),
+            ("--no-quantize", options.dims.no_quantize),
+        ],
+    )?;
     let progress = console.progress(&format!("opening {}", input.name()));
     let bench = Bench::new(options, limits, &input, None, console)?;
     drop(progress);

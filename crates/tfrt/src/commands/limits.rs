@@ -86,11 +86,12 @@ impl LimitOptions {
     }
 }
 
-/// Refuses `--no-optimize` for what was compiled before.
-pub fn refuse_compiled(input: &Input, no_optimize: bool) -> Result<(), Failure> {
-    match input {
-        Input::Bytes { name, .. } if no_optimize => Err(Failure::Usage(format!(
-            "--no-optimize is for models that are compiled now, but '{name}' was compiled before"
+/// Refuses options of compiling a model, each with whether it is given, for what was compiled before.
+pub fn refuse_compiled(input: &Input, options: &[(&str, bool)]) -> Result<(), Failure> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    match (input, given) {
+        (Input::Bytes { name, .. }, Some((option, _))) => Err(Failure::Usage(format!(
+            "{option} is for models that are compiled now, but '{name}' was compiled before"
         ))),
         _ => Ok(()),
     }

@@ -123,7 +123,13 @@ fn read(options: &RunOptions, limits: &LimitOptions, console: &Console) -> Resul
     if matches!(input, Input::Model { .. }) && !options.calls_functions() {
         console.about_model();
     }
-    refuse_compiled(&input, options.no_optimize)?;
+    refuse_compiled(
+        &input,
+        &[
+            ("--no-optimize", options.no_optimize),
+            ("--no-quantize", options.dims.no_quantize),
+        ],
+    )?;
     Ok(input)
 }
 

@@ -30,12 +30,18 @@ pub struct DimOptions {
     /// Take the graph of a SavedModel that has these tags, with commas between them [default: serve]
     #[arg(long, value_name = "TAGS")]
     pub tags: Option<String>,
+
+    /// Calculate a quantised model as it is written, in floats, instead of with integers, whose results may differ by a step
+    #[arg(long, help_heading = "Options")]
+    pub no_quantize: bool,
 }
 
 impl DimOptions {
     /// Returns the options by which a model is opened, optimized or not.
     pub fn open_options(&self, is_optimized: bool) -> OpenOptions {
-        let options = OpenOptions::new().optimize(is_optimized);
+        let options = OpenOptions::new()
+            .optimize(is_optimized)
+            .quantize(!self.no_quantize);
         let options = match &self.signature {
             Some(name) => options.signature(name),
             None => options,

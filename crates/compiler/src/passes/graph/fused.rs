@@ -16,6 +16,12 @@ pub(super) const CONV: &str = "cpu.fused.conv";
 /// The node of a convolution of a concatenation, which reads its parts.
 pub(super) const CONCAT_CONV: &str = "cpu.fused.joined";
 
+/// The node of a convolution of an image of bytes whose channels come last, with the operands of `QLinearConv`.
+pub(super) const QCONV: &str = "cpu.fused.qconv";
+
+/// The node of the sum of two quantised tensors.
+pub(super) const QADD: &str = "cpu.fused.qadd";
+
 /// The node of a product by a constant matrix.
 pub(super) const MATMUL: &str = "cpu.fused.matmul";
 
@@ -24,7 +30,7 @@ pub(super) const ELEMENTWISE: &str = "cpu.fused.elementwise";
 
 /// Returns whether kernels of fused nodes exist; without them nothing is fused.
 pub(super) fn are_available(context: &Context<'_>) -> bool {
-    [CONV, CONCAT_CONV, MATMUL, ELEMENTWISE]
+    [CONV, CONCAT_CONV, QCONV, MATMUL, ELEMENTWISE]
         .iter()
         .all(|kernel| {
             let name = kernel.strip_prefix("cpu.").unwrap_or(kernel);

@@ -7,6 +7,7 @@
 
 mod affine;
 pub(in crate::passes) mod images;
+mod quantized;
 mod rules;
 
 pub(super) use affine::{known_statistics, statistics};

@@ -256,11 +256,14 @@ fn is_made_by_passes(module: &Module, op: OpId) -> bool {
         .any(|kernels| name.starts_with(kernels))
 }
 
+/// The note of a convolution of quantised numbers that its sums may be multiplied by a factor in `f32`, and rounded once.
+pub(in crate::passes) const ROUNDED_ONCE: &str = "model.rounded_once";
+
 /// Returns the attributes of an operation but for notes of passes.
 pub(in crate::passes) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
     let attributes = module.op(op).attributes().iter();
     attributes
-        .filter(|(name, _)| name.as_str() != "model.shapes")
+        .filter(|(name, _)| !["model.shapes", ROUNDED_ONCE].contains(&name.as_str()))
         .cloned()
         .collect()
 }

@@ -4,6 +4,7 @@
 //! and multiplied by the packed filter ([`byte_gemm`]); if each channel is a group of its own (depthwise), channels are
 //! multiplied side by side. All instructions give the same bits.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -12,6 +13,10 @@ use super::{ConvPlan, Convolution, channels_first};
 use crate::math::byte_gemm::{self, LeftRows, PackedBytes};
 use crate::math::{parallel, vectorized};
 use crate::{DType, DenseHostTensor, Dims};
+
+mod requantized;
+
+pub use requantized::{ByteEpilogue, convolve_requantized_into};
 
 /// A filter of bytes, packed for convolutions in some number of groups.
 #[derive(Debug)]
@@ -115,47 +120,94 @@ pub fn convolve_bytes_into(
     filter: Arc<PackedByteFilter>,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let less = byte_gemm::bias(x.dtype())?;
-    let plan = convolution.plan(&x.shape().to_dims(), &filter.extents)?;
-    plan.expect_output(&out.shape().to_dims())?;
-    let groups = match &filter.form {
-        Form::Groups(packed) => packed.len(),
-        Form::Depthwise(_) => plan.filters,
-    };
-    if groups != plan.groups {
-        let message = format!(
-            "a filter packed for a convolution in {groups} groups does not fit one in {}",
-            plan.groups
-        );
-        return Err(Error::invalid_argument(message));
-    }
-    // The zero point is also the element around the images.
-    let around = u8::try_from(zero - less + 128).map(|byte| byte ^ 0x80 ^ byte_gemm::flip(less));
-    let Ok(around) = around else {
-        let message = format!("the zero point {zero} is no {}, as images are", x.dtype());
-        return Err(Error::invalid_argument(message));
-    };
-    let block = plan.block_len().saturating_mul(plan.filters);
-    let chunk = parallel::chunk_len(plan.n_columns() / 16, block);
+    let checked = ByteConvolution::new(convolution, (x, zero), filter, &out.shape().to_dims())?;
+    let (block, n_filters) = (checked.block(), checked.plan.filters);
+    let chunk = checked.chunk_len();
     let x = x.clone();
     parallel::fill(execution, out, chunk, move |first, part: &mut [i32]| {
         let reading = x.read()?;
-        let image = Bytes {
-            bytes: reading.bytes(),
-            around,
-            less,
-            zero,
-        };
-        let (mut output, mut scratch) = (first / plan.filters, Scratch::default());
+        let (mut output, mut scratch) = (first / n_filters, Scratch::default());
         for part in part.chunks_mut(block) {
-            match &filter.form {
-                Form::Groups(packed) => plan.byte_block(&image, packed, output, part, &mut scratch),
-                Form::Depthwise(factors) => plan.byte_channels(&image, factors, output, part),
-            }
-            output += part.len() / plan.filters;
+            checked.sums(reading.bytes(), output, part, &mut scratch);
+            output += part.len() / n_filters;
         }
         Ok(())
     })
+}
+
+/// A convolution of images of bytes by a packed filter, which fit together.
+struct ByteConvolution {
+    plan: ConvPlan,
+    filter: Arc<PackedByteFilter>,
+    /// The element outside of the images.
+    around: u8,
+    /// The number that elements are above signed bytes.
+    less: i32,
+    zero: i32,
+}
+
+impl ByteConvolution {
+    fn new(
+        convolution: &Convolution,
+        (x, zero): (&DenseHostTensor, i32),
+        filter: Arc<PackedByteFilter>,
+        out: &[usize],
+    ) -> Result<ByteConvolution, Error> {
+        let less = byte_gemm::bias(x.dtype())?;
+        let plan = convolution.plan(&x.shape().to_dims(), &filter.extents)?;
+        plan.expect_output(out)?;
+        let groups = match &filter.form {
+            Form::Groups(packed) => packed.len(),
+            Form::Depthwise(_) => plan.filters,
+        };
+        if groups != plan.groups {
+            let message = format!(
+                "a filter packed for a convolution in {groups} groups does not fit one in {}",
+                plan.groups
+            );
+            return Err(Error::invalid_argument(message));
+        }
+        // The zero point is also the element around the images.
+        let around =
+            u8::try_from(zero - less + 128).map(|byte| byte ^ 0x80 ^ byte_gemm::flip(less));
+        let Ok(around) = around else {
+            let message = format!("the zero point {zero} is no {}, as images are", x.dtype());
+            return Err(Error::invalid_argument(message));
+        };
+        Ok(ByteConvolution {
+            plan,
+            filter,
+            around,
+            less,
+            zero,
+        })
+    }
+
+    /// Returns the number of sums that are made together, of whole outputs.
+    fn block(&self) -> usize {
+        self.plan.block_len().saturating_mul(self.plan.filters)
+    }
+
+    fn chunk_len(&self) -> NonZeroUsize {
+        parallel::chunk_len(self.plan.n_columns() / 16, self.block())
+    }
+
+    /// Makes the sums of whole outputs from one on, at most [`block`](Self::block).
+    fn sums(&self, bytes: &[u8], output: usize, out: &mut [i32], scratch: &mut Scratch) {
+        let image = Bytes {
+            bytes,
+            around: self.around,
+            less: self.less,
+            zero: self.zero,
+        };
+        let plan = &self.plan;
+        match &self.filter.form {
+            Form::Groups(packed) => plan.byte_block(&image, packed, output, out, scratch),
+            Form::Depthwise(factors) => {
+                plan.byte_channels(&image, factors, output, out, &mut scratch.taps);
+            }
+        }
+    }
 }
 
 /// Images of bytes.
@@ -173,6 +225,13 @@ struct Bytes<'a> {
 struct Scratch {
     patches: Vec<u8>,
     sums: Vec<i32>,
+    taps: Vec<Tap>,
+}
+
+/// An element that a window looks at: the places of its channels, in the images and in the filter.
+struct Tap {
+    image: usize,
+    filter: usize,
 }
 
 impl ConvPlan {
@@ -183,7 +242,7 @@ impl ConvPlan {
         packed: &[PackedBytes],
         output: usize,
         out: &mut [i32],
-        Scratch { patches, sums }: &mut Scratch,
+        Scratch { patches, sums, .. }: &mut Scratch,
     ) {
         let n = out.len() / self.filters;
         let (own_channels, own_filters) = (self.channels / self.groups, self.filters / self.groups);
@@ -217,30 +276,62 @@ impl ConvPlan {
     }
 
     /// Makes whole outputs from one on, whose channels don't mix.
-    fn byte_channels(&self, image: &Bytes<'_>, factors: &[i32], output: usize, out: &mut [i32]) {
+    fn byte_channels(
+        &self,
+        image: &Bytes<'_>,
+        factors: &[i32],
+        output: usize,
+        out: &mut [i32],
+        taps: &mut Vec<Tap>,
+    ) {
         let (channels, step) = (self.channels, self.step());
         let (flip, zero) = (byte_gemm::flip(image.less), image.zero - image.less);
+        let product = |byte: u8, factor: i32| {
+            let x = i32::from((byte ^ flip).cast_signed()) - zero;
+            x.wrapping_mul(factor)
+        };
         for (index, out) in out.chunks_exact_mut(channels).enumerate() {
             let (start, own) = self.image(output + index);
-            out.fill(0);
+            taps.clear();
             self.windows.runs(own, |tap, place, n_run| {
-                for index in 0..n_run {
-                    let x = &image.bytes[start + place * channels + index * step..][..channels];
-                    let factors = &factors[(tap + index) * channels..][..channels];
-                    vectorized(
-                        #[inline(always)]
-                        || {
-                            for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
-                                let x = i32::from((x ^ flip).cast_signed()) - zero;
-                                *out = out.wrapping_add(x.wrapping_mul(*factor));
-                            }
-                        },
-                    );
-                }
+                taps.extend((0..n_run).map(|index| Tap {
+                    image: start + place * channels + index * step,
+                    filter: (tap + index) * channels,
+                }));
             });
+            vectorized(
+                #[inline(always)]
+                || {
+                    let (blocks, rest) = out.as_chunks_mut::<SIDE_BY_SIDE>();
+                    let n_whole = channels - rest.len();
+                    for (block, out) in blocks.iter_mut().enumerate() {
+                        let first = block * SIDE_BY_SIDE;
+                        let mut sums = [0_i32; SIDE_BY_SIDE];
+                        for tap in &*taps {
+                            let x = &image.bytes[tap.image + first..][..SIDE_BY_SIDE];
+                            let factors = &factors[tap.filter + first..][..SIDE_BY_SIDE];
+                            for ((sum, x), factor) in sums.iter_mut().zip(x).zip(factors) {
+                                *sum = sum.wrapping_add(product(*x, *factor));
+                            }
+                        }
+                        *out = sums;
+                    }
+                    rest.fill(0);
+                    for tap in &*taps {
+                        let x = &image.bytes[tap.image + n_whole..][..rest.len()];
+                        let factors = &factors[tap.filter + n_whole..][..rest.len()];
+                        for ((sum, x), factor) in rest.iter_mut().zip(x).zip(factors) {
+                            *sum = sum.wrapping_add(product(*x, *factor));
+                        }
+                    }
+                },
+            );
         }
     }
 }
+
+/// Number of channels whose sums are in registers together.
+const SIDE_BY_SIDE: usize = 16;
 
 /// The numbers by which sums of a convolution become bytes: `(sum + bias) / scale`, rounded to integers, ties to even,
 /// plus `zero`, saturated.
@@ -373,161 +464,4 @@ fn byte(value: f64) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use tfrt_host::kernel::KernelRegistry;
-    use tfrt_host::{HostContext, RequestContext};
-
-    use super::super::tests::{Case, cases, products};
-    use super::*;
-    use crate::{Element, TensorMetadata, TensorShape};
-
-    fn tensor(
-        host: &HostContext,
-        dtype: DType,
-        extents: &[usize],
-        bytes: &[u8],
-    ) -> DenseHostTensor {
-        let metadata = TensorMetadata::new(dtype, TensorShape::new(extents).unwrap());
-        DenseHostTensor::from_bytes(host.allocator(), metadata, bytes).unwrap()
-    }
-
-    fn number(dtype: DType, byte: u8) -> i32 {
-        match dtype {
-            DType::I8 => i32::from(byte.cast_signed()),
-            _ => i32::from(byte),
-        }
-    }
-
-    /// Returns the sums of a convolution and what its definition says, and both again as quantised images.
-    fn made(case: &Case, [x_type, w_type]: [DType; 2], per_filter: bool) -> Option<[Vec<i32>; 4]> {
-        let output = case
-            .convolution
-            .output_extents(&case.input, &case.filter)
-            .ok()?;
-        let n = |extents: &[usize]| extents.iter().product::<usize>();
-        let [n_in, n_filter, n_out] = [n(&case.input), n(&case.filter), n(&output)];
-        let is_small = n_in <= 2000 && n_filter <= 1000 && n_out <= 1500;
-        if !is_small {
-            return None;
-        }
-        let byte = |index: usize| (case.values[index] * 37 + index as i32 * 11) as u8;
-        let x: Vec<u8> = (0..n_in).map(byte).collect();
-        let w: Vec<u8> = (0..n_filter).map(|index| byte(n_in + index)).collect();
-        let (rank, filters) = (case.convolution.windows.len(), *output.last()?);
-        let zero = |dtype, seed: usize| number(dtype, byte(seed));
-        let x_zero = zero(x_type, 4000);
-        let w_zeros: Vec<i32> = match per_filter {
-            true => (0..filters)
-                .map(|filter| zero(w_type, 4100 + filter))
-                .collect(),
-            false => vec![zero(w_type, 4001)],
-        };
-        let mut wanted = vec![0_i32; n_out];
-        for [out, input, filter] in products(case, &output) {
-            let w_zero = w_zeros.get(filter % filters).unwrap_or(&w_zeros[0]);
-            let x = number(x_type, x[input]) - x_zero;
-            wanted[out] += x * (number(w_type, w[filter]) - w_zero);
-        }
-        let host = HostContext::builder(KernelRegistry::new()).build();
-        let execution = ExecutionContext::new(&RequestContext::new(&host));
-        let done = |chain: AsyncValue<Chain>| host.queue().await_all(&[chain.into_any()]).unwrap();
-        // In ONNX's order.
-        let given: Vec<usize> = [filters, case.filter[rank]]
-            .into_iter()
-            .chain(case.filter[..rank].iter().copied())
-            .collect();
-        let n_taps: usize = case.filter[..rank].iter().product();
-        let mut first = Vec::with_capacity(n_filter);
-        for filter in 0..filters {
-            for channel in 0..case.filter[rank] {
-                let at = |tap| w[(tap * case.filter[rank] + channel) * filters + filter];
-                first.extend((0..n_taps).map(at));
-            }
-        }
-        let filter = tensor(&host, w_type, &given, &first);
-        let packed = PackedByteFilter::new(&filter, &w_zeros, case.convolution.groups).unwrap();
-        let x = tensor(&host, x_type, &case.input, &x);
-        let sums = DenseHostTensor::from_slice(host.allocator(), &output, &vec![7_i32; n_out]);
-        let sums = sums.unwrap();
-        let images = (&x, x_zero);
-        let packed = Arc::new(packed);
-        let chain = convolve_bytes_into(&execution, &case.convolution, images, packed, &sums);
-        done(chain.unwrap());
-        let found = sums.read().unwrap().elements::<i32>().unwrap().to_vec();
-        let by = Requantize {
-            scales: (0..filters).map(|filter| 90.5 + filter as f64).collect(),
-            bias: (0..filters)
-                .map(|filter| filter as f64 * 100.0 - 50.0)
-                .collect(),
-            zero: 3.0,
-        };
-        let extents = channels_first::channels_first(&output);
-        let quantised = tensor(&host, x_type, &extents, &vec![9; n_out]);
-        let (scales, bias) = (by.scales.clone(), by.bias.clone());
-        done(requantize_into(&execution, by, &sums, &quantised).unwrap());
-        let reading = quantised.read().unwrap();
-        let quantised = reading
-            .bytes()
-            .iter()
-            .map(|byte| number(x_type, *byte))
-            .collect();
-        let n_places: usize = output[1..=rank].iter().product();
-        let (least, largest) = range(x_type).unwrap();
-        let of = |index: usize| {
-            let (image, filter, place) = (
-                index / n_places / filters,
-                index / n_places % filters,
-                index % n_places,
-            );
-            let sum = f64::from(wanted[(image * n_places + place) * filters + filter]);
-            let quotient = ((sum + bias[filter]) / scales[filter]).round_ties_even() + 3.0;
-            quotient.clamp(least, largest) as i32
-        };
-        let as_wanted = (0..n_out).map(of).collect();
-        Some([found, wanted, quantised, as_wanted])
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
-
-        #[test]
-        fn sums_are_those_of_the_definition(
-            case in cases(), x_signed in any::<bool>(), w_signed in any::<bool>(), per_filter in any::<bool>(),
-        ) {
-            let of = |is_signed| if is_signed { i8::DTYPE } else { u8::DTYPE };
-            let Some([found, wanted, quantised, as_wanted]) = made(&case, [of(x_signed), of(w_signed)], per_filter)
-            else { return Ok(()) };
-            prop_assert_eq!(found, wanted);
-            prop_assert_eq!(quantised, as_wanted);
-        }
-    }
-
-    #[test]
-    fn filters_and_zero_points_that_do_not_fit_are_told() {
-        let host = HostContext::builder(KernelRegistry::new()).build();
-        let filter = tensor(&host, DType::I8, &[4, 2, 3], &[0; 24]);
-        let refused = |zeros: &[i32], groups| {
-            let error = PackedByteFilter::new(&filter, zeros, groups).unwrap_err();
-            error.message().to_owned()
-        };
-        assert_eq!(
-            refused(&[], 3),
-            "4 filters don't fit 3 groups and 0 zero points"
-        );
-        assert_eq!(
-            refused(&[1, 2], 2),
-            "4 filters don't fit 2 groups and 2 zero points"
-        );
-        assert!(refused(&[300], 1).contains("with a zero point for each column"));
-        let packed = Arc::new(PackedByteFilter::new(&filter, &[], 1).unwrap());
-        let execution = ExecutionContext::new(&RequestContext::new(&host));
-        let x = tensor(&host, DType::Ui8, &[1, 5, 2], &[0; 10]);
-        let sums = DenseHostTensor::from_slice(host.allocator(), &[1, 3, 4], &[0_i32; 12]).unwrap();
-        let window = crate::math::window::Window::new(3, 1, crate::math::window::Padding::Valid);
-        let convolution = Convolution::new(&[window]);
-        let error = convolve_bytes_into(&execution, &convolution, (&x, -1), packed, &sums);
-        let message = "the zero point -1 is no u8, as images are";
-        assert_eq!(error.unwrap_err().message(), message);
-    }
-}
+mod tests;

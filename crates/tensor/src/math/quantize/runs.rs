@@ -79,7 +79,7 @@ pub(super) fn dequantize_into(
 }
 
 /// An integer of 8 or 16 bits.
-trait Narrow: Element + Real + Into<f32> {
+pub(super) trait Narrow: Element + Real + Into<f32> {
     const LEAST: f32;
     const LARGEST: f32;
 
@@ -111,7 +111,7 @@ narrow!(u8, i8, u16, i16);
 
 /// Saturates a whole number; what is no number becomes 0.
 #[inline(always)]
-fn saturated<Q: Narrow>(whole: f32) -> Q {
+pub(super) fn saturated<Q: Narrow>(whole: f32) -> Q {
     /// A sum of this and a small whole number has that in its low bits.
     const WHOLE: f32 = 12_582_912.0;
     // Each is one instruction, unlike conversions that ask for what is no number.

@@ -8,8 +8,8 @@ use super::super::pointwise::{self, Operands};
 use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
 use super::super::{fused, node};
-use super::affine;
 use super::images::{FIRST, ImageLayouts, LAST, permuted};
+use super::{affine, quantized};
 
 /// Rewrites the operations of a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
@@ -51,6 +51,10 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     let operands = pointwise::of_name(&name).map(|row| row.operands);
     match name.as_str() {
         "conv" => convolution(rewrite, images, op),
+        "onnx.QLinearConv" => quantized::convolution(rewrite, images, op),
+        "quantize" | "dequantize" if images.is_native(first) => {
+            quantized::scaling(rewrite, images, op)
+        }
         "norm" if images.is_native(first) && node::text(rewrite.module, op, "kind") == "batch" => {
             affine::normalisation(rewrite, images, op)
         }
@@ -77,7 +81,12 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
 }
 
 /// Appends a copy of `op` with operands and result in the other layout.
-fn like(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId, operands: Vec<ValueId>) {
+pub(super) fn like(
+    rewrite: &mut Rewrite<'_>,
+    images: &mut ImageLayouts,
+    op: OpId,
+    operands: Vec<ValueId>,
+) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = OpState::new(rewrite.module.op(op).name().clone()).operands(operands);
     for (name, value) in rewrite::stated(rewrite.module, op) {
@@ -113,7 +122,7 @@ fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
 }
 
 /// Returns dilations, strides and paddings of windows; no paddings for windows that keep the extent.
-fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
+pub(super) fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
     let ones = || vec![1, 1];
     let dilations = node::ints(module, op, "dilations").unwrap_or_else(ones);
     let strides = node::ints(module, op, "strides").unwrap_or_else(ones);
