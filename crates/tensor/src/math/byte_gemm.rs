@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::parallel;
+use super::{parallel, vectorized};
 use crate::{DType, DenseHostTensor};
 
 /// The depth up to which no sum of products is above 32 bits.
@@ -232,16 +232,29 @@ impl LeftRows<'_> {
         let bytes = &self.bytes[row * self.depth..][..self.depth];
         let zero = self.zeros.get(row).or(self.zeros.first());
         let (flip, zero) = (flip(self.less), zero.copied().unwrap_or(0) - self.less);
-        let one = |byte: u8| i32::from((byte ^ flip).cast_signed()) - zero;
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "the difference of two bytes has 9 bits"
+            reason = "zero points and differences of two bytes have 9 bits"
         )]
-        let short = |byte: u8| one(byte) as i16;
+        let zero = zero as i16;
+        let one = move |byte: u8| i16::from((byte ^ flip).cast_signed()) - zero;
         let (whole, rest) = bytes.as_chunks::<2>();
-        pairs.extend(whole.iter().map(|[x, y]| [short(*x), short(*y)]));
-        pairs.extend(rest.iter().map(|x| [short(*x), 0]));
-        bytes.iter().map(|byte| one(*byte)).sum()
+        let first = pairs.len();
+        pairs.resize(first + bytes.len().div_ceil(2), [0; 2]);
+        let pairs = &mut pairs[first..];
+        vectorized(
+            #[inline(always)]
+            || {
+                for (pair, [x, y]) in pairs.iter_mut().zip(whole) {
+                    *pair = [one(*x), one(*y)];
+                }
+                if let ([byte], Some(pair)) = (rest, pairs.last_mut()) {
+                    *pair = [one(*byte), 0];
+                }
+                let sums = pairs.iter().map(|[x, y]| i32::from(*x) + i32::from(*y));
+                sums.sum()
+            },
+        )
     }
 }
 
@@ -281,13 +294,32 @@ impl Group<'_> {
             for (index, tile) in tile.iter().enumerate().take(n) {
                 let sum = self.sums[row + index];
                 let out = &mut out[(row + index) * width + start..][..len];
-                for ((out, product), zero) in out.iter_mut().zip(tile).zip(zeros) {
-                    *out = product.wrapping_sub(sum.wrapping_mul(zero));
+                match <&mut Sums>::try_from(&mut *out) {
+                    Ok(out) if b.zeros.is_empty() => *out = *tile,
+                    Ok(out) => without_zeros(tile, sum, &zeros, out),
+                    Err(_) => {
+                        let mut whole = *tile;
+                        without_zeros(tile, sum, &zeros, &mut whole);
+                        out.copy_from_slice(&whole[..len]);
+                    }
                 }
             }
             row += n;
         }
     }
+}
+
+/// Takes the sum of a row, times the columns' zero points, off its products.
+#[inline]
+fn without_zeros(products: &Sums, sum: i32, zeros: &Sums, out: &mut Sums) {
+    vectorized(
+        #[inline(always)]
+        || {
+            for column in 0..COLUMNS {
+                out[column] = products[column].wrapping_sub(sum.wrapping_mul(zeros[column]));
+            }
+        },
+    );
 }
 
 /// Makes the sums of up to [`ROWS`] rows and a panel.

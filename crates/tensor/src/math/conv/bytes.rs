@@ -32,7 +32,7 @@ enum Form {
     /// For each group its matrix, `[taps * channels / groups, filters / groups]`.
     Groups(Vec<PackedBytes>),
     /// Of filters with a channel each, `[taps, channels]` without zero points.
-    Depthwise(Vec<i32>),
+    Depthwise(Vec<i16>),
 }
 
 impl PackedByteFilter {
@@ -75,7 +75,12 @@ impl PackedByteFilter {
                     factors.extend((0..n_filters).map(|filter| {
                         let zero = zeros.get(filter).or(zeros.first()).copied().unwrap_or(0);
                         let byte = bytes[place(filter, 0, tap)] ^ byte_gemm::flip(less);
-                        i32::from(byte.cast_signed()) + less - zero
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            reason = "the difference of two bytes has 9 bits"
+                        )]
+                        let factor = (i32::from(byte.cast_signed()) + less - zero) as i16;
+                        factor
                     }));
                 }
                 Form::Depthwise(factors)
@@ -279,16 +284,19 @@ impl ConvPlan {
     fn byte_channels(
         &self,
         image: &Bytes<'_>,
-        factors: &[i32],
+        factors: &[i16],
         output: usize,
         out: &mut [i32],
         taps: &mut Vec<Tap>,
     ) {
         let (channels, step) = (self.channels, self.step());
         let (flip, zero) = (byte_gemm::flip(image.less), image.zero - image.less);
-        let product = |byte: u8, factor: i32| {
-            let x = i32::from((byte ^ flip).cast_signed()) - zero;
-            x.wrapping_mul(factor)
+        #[expect(clippy::cast_possible_truncation, reason = "it has 9 bits")]
+        let zero = zero as i16;
+        // Factors of 16 bits have instructions of their own.
+        let product = |byte: u8, factor: i16| {
+            let x = i16::from((byte ^ flip).cast_signed()).wrapping_sub(zero);
+            i32::from(x) * i32::from(factor)
         };
         for (index, out) in out.chunks_exact_mut(channels).enumerate() {
             let (start, own) = self.image(output + index);
