@@ -102,7 +102,7 @@ pub(crate) const OPS: &[OpDef] = &[
     arithmetic(commutative("add", "The sum of two elements.")).elements(ElementFamily::Real),
     arithmetic(binary("sub", "The first element minus the second.")).elements(ElementFamily::Real),
     arithmetic(commutative("mul", "The product of two elements.")).elements(ElementFamily::Real),
-    arithmetic(binary("div", "The first element divided by the second; of integers rounded towards 0.")).elements(ElementFamily::Real),
+    arithmetic(binary("div", "The first element divided by the second; of integers rounded towards 0, and 0 where the second is 0.")).elements(ElementFamily::Real),
     arithmetic(binary("rem", "What is left of the first element divided by the second, with the sign of the second, or of the first (`truncated`).")).attrs(&[AttrDef::int("truncated", 0)]).pointwise(PointwiseFn::ByInt("truncated", &[(0, "mod"), (1, "rem")])).elements(ElementFamily::Real),
     binary("floor_div", "The first element divided by the second, rounded down.").elements(ElementFamily::Real),
     binary("div_no_nan", "The first element divided by the second; 0 where that is 0.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
