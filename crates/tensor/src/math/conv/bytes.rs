@@ -290,6 +290,7 @@ impl ConvPlan {
         taps: &mut Vec<Tap>,
     ) {
         let (channels, step) = (self.channels, self.step());
+        let stride = self.windows.0[2].window.stride * channels;
         let (flip, zero) = (byte_gemm::flip(image.less), image.zero - image.less);
         #[expect(clippy::cast_possible_truncation, reason = "it has 9 bits")]
         let zero = zero as i16;
@@ -298,8 +299,13 @@ impl ConvPlan {
             let x = i16::from((byte ^ flip).cast_signed()).wrapping_sub(zero);
             i32::from(x) * i32::from(factor)
         };
-        for (index, out) in out.chunks_exact_mut(channels).enumerate() {
-            let (start, own) = self.image(output + index);
+        let mut rest = out;
+        let mut output = output;
+        while !rest.is_empty() {
+            let (start, own) = self.image(output);
+            let n_alike = self.windows.n_alike(own).min(rest.len() / channels);
+            let (out, behind) = rest.split_at_mut(n_alike * channels);
+            (rest, output) = (behind, output + n_alike);
             taps.clear();
             self.windows.runs(own, |tap, place, n_run| {
                 taps.extend((0..n_run).map(|index| Tap {
@@ -307,30 +313,35 @@ impl ConvPlan {
                     filter: (tap + index) * channels,
                 }));
             });
+            let mut bytes = image.bytes;
             vectorized(
                 #[inline(always)]
                 || {
-                    let (blocks, rest) = out.as_chunks_mut::<SIDE_BY_SIDE>();
-                    let n_whole = channels - rest.len();
-                    for (block, out) in blocks.iter_mut().enumerate() {
-                        let first = block * SIDE_BY_SIDE;
-                        let mut sums = [0_i32; SIDE_BY_SIDE];
+                    for out in out.chunks_exact_mut(channels) {
+                        let (blocks, rest) = out.as_chunks_mut::<SIDE_BY_SIDE>();
+                        let n_whole = channels - rest.len();
+                        for (block, out) in blocks.iter_mut().enumerate() {
+                            let first = block * SIDE_BY_SIDE;
+                            let mut sums = [0_i32; SIDE_BY_SIDE];
+                            for tap in &*taps {
+                                let x = &bytes[tap.image + first..][..SIDE_BY_SIDE];
+                                let factors = &factors[tap.filter + first..][..SIDE_BY_SIDE];
+                                for ((sum, x), factor) in sums.iter_mut().zip(x).zip(factors) {
+                                    *sum = sum.wrapping_add(product(*x, *factor));
+                                }
+                            }
+                            *out = sums;
+                        }
+                        rest.fill(0);
                         for tap in &*taps {
-                            let x = &image.bytes[tap.image + first..][..SIDE_BY_SIDE];
-                            let factors = &factors[tap.filter + first..][..SIDE_BY_SIDE];
-                            for ((sum, x), factor) in sums.iter_mut().zip(x).zip(factors) {
+                            let x = &bytes[tap.image + n_whole..][..rest.len()];
+                            let factors = &factors[tap.filter + n_whole..][..rest.len()];
+                            for ((sum, x), factor) in rest.iter_mut().zip(x).zip(factors) {
                                 *sum = sum.wrapping_add(product(*x, *factor));
                             }
                         }
-                        *out = sums;
-                    }
-                    rest.fill(0);
-                    for tap in &*taps {
-                        let x = &image.bytes[tap.image + n_whole..][..rest.len()];
-                        let factors = &factors[tap.filter + n_whole..][..rest.len()];
-                        for ((sum, x), factor) in rest.iter_mut().zip(x).zip(factors) {
-                            *sum = sum.wrapping_add(product(*x, *factor));
-                        }
+                        // The next window lies a stride further.
+                        bytes = bytes.get(stride..).unwrap_or_default();
                     }
                 },
             );
