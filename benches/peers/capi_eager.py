@@ -10,7 +10,6 @@ processor time of a call over them, of few calls taken from that of many. All ru
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
 
-from capi_speed import build
+from capi_speed import build, compare, time_of_turns
 
 MANY = 10_000_000
 
@@ -77,13 +76,7 @@ class Measured:
         self.commands, self.n = [few, many], n
 
     def measure(self):
-        times = []
-        for command in self.commands:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(command, check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return (times[1] - times[0]) / self.n * 1e9
+        return time_of_turns(self.commands, self.n)
 
 
 def main():
@@ -115,12 +108,7 @@ def main():
         for name, op, library, peers, n in rows:
             contenders[f"{name}, here"] = here(op, library, n)
             contenders[f"{name}, TensorFlow {tf.__version__}"] = there(op, peers, n)
-        times = {name: [] for name in contenders}
-        for _ in range(rounds):
-            for name, contender in contenders.items():
-                times[name].append(contender.measure())
-    for name, found in times.items():
-        print(f"{name}: {min(found):,.0f} ns a call (the rounds: {' '.join(f'{one:.0f}' for one in found)})")
+        compare(contenders, rounds, "a call")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,27 @@ def program(op, n_turns):
     return "\n".join(lines)
 
 
+def time_of_turns(commands, n):
+    """Runs a command of few turns and one of many, and returns the nanoseconds of processor time of each of the `n` more."""
+    times = []
+    for command in commands:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return (times[1] - times[0]) / n * 1e9
+
+
+def compare(contenders, rounds, unit):
+    """Measures contenders in turns, and prints the least time of each."""
+    times = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, contender in contenders.items():
+            times[name].append(contender.measure())
+    for name, found in times.items():
+        print(f"{name}: {min(found):,.0f} ns {unit} (the rounds: {' '.join(f'{one:.0f}' for one in found)})")
+
+
 class Here:
     """Runs of the command, with few turns and with many: the difference is that of the turns."""
 
@@ -75,13 +96,7 @@ class Here:
             self.files.append([command, "run", "--queue", "single", "--plugin", library, path])
 
     def measure(self):
-        times = []
-        for command in self.files:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(command, check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return (times[1] - times[0]) / (TURNS * N_OPS) * 1e9
+        return time_of_turns(self.files, TURNS * N_OPS)
 
 
 class There:
@@ -127,12 +142,7 @@ def main():
             f"own operation, TensorFlow {tf.__version__}": There("AddV2"),
             f"plugin's operation, TensorFlow {tf.__version__}": There("PeerAdd"),
         }
-        times = {name: [] for name in contenders}
-        for _ in range(rounds):
-            for name, contender in contenders.items():
-                times[name].append(contender.measure())
-    for name, found in times.items():
-        print(f"{name}: {min(found):.0f} ns an operation (the rounds: {' '.join(f'{one:.0f}' for one in found)})")
+        compare(contenders, rounds, "an operation")
 
 
 if __name__ == "__main__":

@@ -75,15 +75,21 @@ func.func @main(%x: tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x3xf32>) attri
   tfrt.return %y, %z : tensor<?x3xf32>, tensor<?x3xf32>
 }"#;
 
+/// Returns a runtime that has a simulated GPU, which picks the order of its commands by a policy.
+fn simulated(policy: Policy) -> (Runtime, Sim) {
+    let runtime = Runtime::builder().op_kernels(KERNELS).build();
+    let sim = Sim::new(SimOptions {
+        policy,
+        ..SimOptions::default()
+    });
+    gpu::add(runtime.host(), Arc::new(sim.clone()), 0).unwrap();
+    (runtime, sim)
+}
+
 #[test]
 fn chains_of_pointwise_nodes_run_as_programs_on_a_gpu() {
     for policy in Policy::ALL {
-        let runtime = Runtime::builder().op_kernels(KERNELS).build();
-        let sim = Sim::new(SimOptions {
-            policy,
-            ..SimOptions::default()
-        });
-        gpu::add(runtime.host(), Arc::new(sim.clone()), 0).unwrap();
+        let (runtime, sim) = simulated(policy);
         let input = Input::Text(Source::new("chains.mlir", CHAINS));
         let call = |options: &OpenOptions, n_rows: usize| {
             let model = runtime.load_model_with(&input, options).unwrap();
@@ -108,12 +114,7 @@ fn chains_of_pointwise_nodes_run_as_programs_on_a_gpu() {
 #[test]
 fn a_model_of_images_runs_on_a_gpu_as_on_the_processor() {
     for policy in Policy::ALL {
-        let runtime = Runtime::builder().op_kernels(KERNELS).build();
-        let sim = Sim::new(SimOptions {
-            policy,
-            ..SimOptions::default()
-        });
-        gpu::add(runtime.host(), Arc::new(sim.clone()), 0).unwrap();
+        let (runtime, sim) = simulated(policy);
         let input = Input::Text(Source::new("images.mlir", IMAGES));
         let call = |options: &OpenOptions| {
             let model = runtime.load_model_with(&input, options).unwrap();
@@ -182,12 +183,7 @@ fn what_kernels_refuse_runs_on_the_processor() {
 #[test]
 fn a_model_runs_on_a_gpu_and_the_rest_on_the_processor() {
     for policy in Policy::ALL {
-        let runtime = Runtime::builder().op_kernels(KERNELS).build();
-        let sim = Sim::new(SimOptions {
-            policy,
-            ..SimOptions::default()
-        });
-        gpu::add(runtime.host(), Arc::new(sim.clone()), 0).unwrap();
+        let (runtime, sim) = simulated(policy);
         let input = Input::Text(Source::new("gpu.mlir", MODEL));
         let call = |options: &OpenOptions| {
             let model = runtime.load_model_with(&input, options).unwrap();
