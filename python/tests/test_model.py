@@ -51,6 +51,15 @@ def test_model_is_called_in_many_ways(layer, call):
     np.testing.assert_array_equal(outputs["y"], Y)
 
 
+@pytest.mark.filterwarnings("ignore:precision bf16:RuntimeWarning")
+def test_factors_are_rounded_where_the_processor_can():
+    rounded = tfrt.Model(models.LAYER, precision="bf16")
+    x = np.array([[1.0009765625, 2.0]], np.float32)
+    np.testing.assert_allclose(rounded(x=x)["y"], Y, rtol=1 / 128)
+    with pytest.raises(ValueError, match="precision: expected f32 or bf16, found 'f16'"):
+        tfrt.Model(models.LAYER, precision="f16")
+
+
 @pytest.mark.parametrize("source", [str(models.LAYER), models.LAYER, models.LAYER.read_bytes(), bytearray(models.LAYER.read_bytes())])
 def test_model_is_opened_from_paths_and_bytes(source):
     np.testing.assert_array_equal(tfrt.Model(source)(x=X)["y"], Y)

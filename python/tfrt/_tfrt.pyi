@@ -2,7 +2,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class Model:
         runtime: Runtime | None = None,
         dims: dict[str, int] | None = None,
         optimize: bool = True,
+        precision: Literal["f32", "bf16"] = "f32",
         device: str | None = None,
         name: str | None = None,
     ) -> Model: ...

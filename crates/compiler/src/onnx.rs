@@ -1,6 +1,7 @@
 //! The pipeline from a graph to a program of kernels, and the interface to those who run kernels meanwhile.
 
 use std::fmt;
+use std::str::FromStr;
 
 use tfrt_bef::DType;
 use tfrt_ir::{Attribute, Diagnostics, Module, Name};
@@ -164,6 +165,31 @@ impl Evaluator for NoEvaluator {
     }
 }
 
+/// The precision in which factors of products and convolutions are taken; sums are of `f32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// As they are.
+    #[default]
+    F32,
+    /// Rounded to `bf16`: 8 bits of 24 are left.
+    Bf16,
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Precision, String> {
+        match text {
+            "f32" => Ok(Precision::F32),
+            "bf16" => Ok(Precision::Bf16),
+            _ => Err(format!(
+                "expected f32 or bf16, found '{}'",
+                text.escape_debug()
+            )),
+        }
+    }
+}
+
 /// Options of [`pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -172,6 +198,8 @@ pub struct Options {
     /// Whether an optimised graph calculates with integers what is written between `dequantize` and `quantize`: results may
     /// differ by a step from what is written.
     pub quantize: bool,
+    /// The precision of factors in an optimised graph's products and convolutions by constant weights.
+    pub precision: Precision,
     /// Whether weights are packed now, for a file, and not when the model is opened.
     pub store: bool,
 }
@@ -181,6 +209,7 @@ impl Default for Options {
         Options {
             optimize: true,
             quantize: true,
+            precision: Precision::F32,
             store: false,
         }
     }
@@ -228,6 +257,12 @@ pub fn pipeline(
             "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-place,graph-prepare,graph-lower"
         }
         false => "legalize,onnx-upgrade,onnx-to-graph,graph-prepare,graph-lower",
+    };
+    let names = match options.precision {
+        Precision::Bf16 if options.optimize => {
+            &names.replace(",graph-lower", ",graph-bf16,graph-lower")
+        }
+        _ => names,
     };
     let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");

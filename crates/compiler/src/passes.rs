@@ -29,6 +29,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &cse::PASS,
     &dce::PASS,
     &fold::PASS,
+    &graph::bf16::PASS,
     &graph::fold::PASS,
     &graph::fuse::PASS,
     &graph::infer::PASS,

@@ -1,17 +1,20 @@
 //! [`PyModel`], the class `tfrt.Model`; [`PyValueInfo`], an input or an output of one.
 
+use std::ffi::CString;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeWarning, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use tfrt::compiler::codes::NO_PRECISION;
 use tfrt::input::Input;
 use tfrt::model::{Datum, Dim, ModelInputs, Slots, ValueInfo, ValueType};
-use tfrt::{AnyAsyncValue, Error, Formats, Model, OpenError, OpenOptions};
+use tfrt::{AnyAsyncValue, Error, Formats, Model, OpenError, OpenOptions, Warnings};
 
 use crate::call::{Bounds, OutputInfos, Started, Wanted, expect_threads};
 use crate::cancel::PyCancellationToken;
@@ -216,13 +219,18 @@ impl PyModel {
     /// Opens a model: the file or the directory at a path, or bytes. `dims` fixes sizes of symbolic dimensions, `name` is
     /// what messages call a model of bytes.
     #[new]
-    #[pyo3(signature = (source, *, runtime=None, dims=None, optimize=true, device=None, name=None))]
+    #[pyo3(signature = (source, *, runtime=None, dims=None, optimize=true, precision="f32", device=None, name=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keywords of Python are parameters"
+    )]
     fn new(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
         runtime: Option<&Bound<'_, PyRuntime>>,
         dims: Option<&Bound<'_, PyDict>>,
         optimize: bool,
+        precision: &str,
         device: Option<String>,
         name: Option<String>,
     ) -> PyResult<PyModel> {
@@ -232,7 +240,14 @@ impl PyModel {
             None => PyRuntime::of_process(),
         };
         let runtime = &shared.runtime;
-        let mut options = fixed(py, dims)?.optimize(optimize);
+        let precision = precision
+            .parse()
+            .map_err(|message: String| PyValueError::new_err(format!("precision: {message}")))?;
+        let warnings = Warnings::default();
+        let mut options = fixed(py, dims)?
+            .optimize(optimize)
+            .precision(precision)
+            .warnings(warnings.clone());
         if let Some(device) = device {
             options = options.device(device);
         }
@@ -244,6 +259,14 @@ impl PyModel {
             }),
         };
         let model = model.map_err(|error| raise(py, error))?;
+        for told in warnings
+            .take()
+            .iter()
+            .filter(|told| told.code() == Some(NO_PRECISION))
+        {
+            let message = CString::new(told.message())?;
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &message, 1)?;
+        }
         let outputs = model.outputs().into();
         shared.note(model.program());
         Ok(PyModel {

@@ -374,11 +374,7 @@ impl Input {
     ) -> Result<BefFile, OpenError> {
         evaluator.check_device(options)?;
         let formats = self.formats().unwrap_or(formats);
-        let passes = onnx::Options {
-            optimize: options.is_optimized(),
-            quantize: options.is_quantized(),
-            ..onnx::Options::default()
-        };
+        let passes = options.passes(false);
         let bytes = self.compiled(&CompileOptions::default(), options, |module| {
             let mut module = lower_with(module, formats, &passes, evaluator, options)?;
             if let Some(held) = held {
@@ -491,11 +487,7 @@ impl Input {
         options: &OpenOptions,
     ) -> Result<Module, Diagnostics> {
         let formats = self.formats().cloned().unwrap_or_default();
-        let passes = onnx::Options {
-            optimize: options.is_optimized(),
-            quantize: options.is_quantized(),
-            store: true,
-        };
+        let passes = options.passes(true);
         let evaluator = HostEvaluator::default().for_instruction_set(set);
         lower_with(module, &formats, &passes, &evaluator, options)
     }
@@ -710,11 +702,7 @@ pub fn lower(module: Module) -> Result<Module, Diagnostics> {
 ///
 /// See [`lower`].
 pub fn lower_as(module: Module, options: &OpenOptions) -> Result<Module, Diagnostics> {
-    let passes = onnx::Options {
-        optimize: options.is_optimized(),
-        quantize: options.is_quantized(),
-        ..onnx::Options::default()
-    };
+    let passes = options.passes(false);
     let evaluator = HostEvaluator::default();
     lower_with(module, &Formats::builtin(), &passes, &evaluator, options)
 }
@@ -729,6 +717,7 @@ fn lower_with(
     options: &OpenOptions,
 ) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
+        options.warn_of_precision();
         let context = Context::new(evaluator).dialects(formats.dialects());
         let told = onnx::pipeline(&mut module, passes, &context)?;
         options.warn(told);

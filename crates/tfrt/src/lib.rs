@@ -216,7 +216,7 @@ pub use model::Model;
 pub use open_options::{OpenOptions, Placements, Warnings};
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
-pub use tfrt_compiler::onnx::{HostNodes, PlacementReport};
+pub use tfrt_compiler::onnx::{HostNodes, PlacementReport, Precision};
 pub use untrusted::Untrusted;
 
 /// A library of kernels that is built on TensorFlow's C headers.

@@ -3,6 +3,7 @@
 //! `docs/models.md` specifies what goes in and what comes out.
 
 pub(super) mod attrs;
+pub(super) mod bf16;
 pub(super) mod calls;
 mod constant;
 pub(super) mod fold;

@@ -9,7 +9,7 @@ use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_concat_extents, convolve_concat_into,
     convolve_depthwise_into, convolve_packed_into,
 };
-use tfrt_tensor::math::packed_gemm::{TensorAddend, TensorEpilogue};
+use tfrt_tensor::math::packed_gemm::{InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -65,13 +65,16 @@ impl PreparedState for Filter {
 
 impl Filter {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
-        let set = stored::target(encoder)?;
-        let (kind, elements) = match &self.elements {
-            Elements::Packed(packed) => (
-                packed.method().name(),
-                packed.elements_for(encoder.allocator(), set)?,
-            ),
-            Elements::Depthwise(elements) => (DEPTHWISE, elements.clone()),
+        let (kind, set, elements) = match &self.elements {
+            Elements::Packed(packed) => {
+                let set = stored::target(encoder, packed.instruction_set())?;
+                let elements = packed.elements_for(encoder.allocator(), set)?;
+                (packed.method().name(), set, elements)
+            }
+            Elements::Depthwise(elements) => {
+                let set = stored::target(encoder, InstructionSet::best())?;
+                (DEPTHWISE, set, elements.clone())
+            }
         };
         stored::write_layout(kind, set, encoder);
         for number in self.extents.iter().chain([&self.groups]) {
@@ -177,7 +180,12 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
             };
             let mut convolution = Convolution::new(&placement.windows(&[rows, columns])?);
             convolution.groups = groups;
-            let packed = PackedFilter::pack_best(allocator, &convolution, &reading.view()?)?;
+            let packed = PackedFilter::pack_best(
+                allocator,
+                stored::precision(node)?,
+                &convolution,
+                &reading.view()?,
+            )?;
             Elements::Packed(packed.map_elements(|elements| shared::share(host, elements)))
         }
     };

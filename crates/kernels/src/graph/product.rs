@@ -42,7 +42,7 @@ impl PreparedState for Matrix {
 
 impl Matrix {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
-        let set = stored::target(encoder)?;
+        let set = stored::target(encoder, self.packed.instruction_set())?;
         let elements = self.packed.elements_for(encoder.allocator(), set)?;
         stored::write_layout(MATRIX, set, encoder);
         for extent in self.packed.extents() {
@@ -86,10 +86,11 @@ fn pack(node: &NodeCall<'_>) -> Result<Matrix, Error> {
     }
     let reading = right.read()?;
     let view = reading.view()?;
-    let packed = match node.attributes.flag("transposed", false)? {
-        false => PackedRhs::pack(host.allocator(), &view)?,
-        true => PackedRhs::pack(host.allocator(), &view.permute(&[1, 0])?)?,
+    let view = match node.attributes.flag("transposed", false)? {
+        false => view,
+        true => view.permute(&[1, 0])?,
     };
+    let packed = PackedRhs::pack_for(host.allocator(), stored::precision(node)?, &view)?;
     let packed = packed.map_elements(|elements| shared::share(host, elements));
     let [_, n] = packed.extents();
     let shift = match node.inputs.optional_dense(2)? {

@@ -28,7 +28,7 @@ use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::op::Prepared;
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
-use crate::onnx::HeldAttributes;
+use crate::onnx::{HeldAttributes, NodeCall};
 
 /// The kernel that restores a stored value.
 pub const KERNEL: &str = "cpu.stored.value";
@@ -104,14 +104,34 @@ fn wrong(expected: std::fmt::Arguments<'_>) -> Error {
     Error::invalid_argument(format!("a stored value: expected {expected}"))
 }
 
-/// Returns the instruction set that weights are to be packed for.
+/// Returns the instruction set that the weights of a node are packed for, by its precision.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is no such precision.
+pub(super) fn precision(node: &NodeCall<'_>) -> Result<InstructionSet, Error> {
+    let precise = InstructionSet::best();
+    match node.attributes.string_or("precision", "f32")? {
+        "f32" => Ok(precise),
+        "bf16" if InstructionSet::AmxBf16.is_available() => Ok(InstructionSet::AmxBf16),
+        "bf16" => Ok(precise),
+        found => {
+            let found = found.escape_debug();
+            let message = format!("is expected to be f32 or bf16, found '{found}'");
+            Err(node.attributes.error("precision", message))
+        }
+    }
+}
+
+/// Returns the instruction set that weights, packed for `own`, are written for: the encoder's target, unless they are
+/// rounded.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` if there is none of the name of the encoder's target.
-pub(crate) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
-    let Some(name) = encoder.target() else {
-        return Ok(InstructionSet::best());
+pub(crate) fn target(encoder: &Encoder, own: InstructionSet) -> Result<InstructionSet, Error> {
+    let Some(name) = encoder.target().filter(|_| !own.is_bf16()) else {
+        return Ok(own);
     };
     InstructionSet::from_name(name).ok_or_else(|| {
         let message = format!("packed weights: expected an instruction set, found '{name}'");
@@ -129,7 +149,7 @@ pub(crate) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encode
     }
 }
 
-/// Reads the kind of packed weights, their instruction set, and the one of this processor, as [`write_layout`] wrote
+/// Reads the kind of packed weights, their instruction set, and the one that they are used by here, as [`write_layout`] wrote
 /// them.
 ///
 /// # Errors
@@ -153,12 +173,15 @@ pub(crate) fn read_layout<'b>(
             "packed weights of a file: expected panels of {wanted:?} columns for {name}, found {columns:?}"
         )));
     }
-    let best = InstructionSet::best();
-    if set != best {
+    let here = match set.is_bf16() && set.is_available() {
+        true => set,
+        false => InstructionSet::best(),
+    };
+    if set != here {
         let laid = context.host().shared(|_| RepackedSets::default());
         laid.add(set);
     }
-    Ok((kind, [set, best]))
+    Ok((kind, [set, here]))
 }
 
 /// Writes packed elements, and the summands of columns.

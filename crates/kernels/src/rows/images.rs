@@ -358,7 +358,12 @@ fn pack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     convolution.groups = groups;
     let allocator = call.execution.host().allocator();
     let reading = filter.read()?;
-    let packed = PackedFilter::pack_best(allocator, &convolution, &reading.view()?);
+    let packed = PackedFilter::pack_best(
+        allocator,
+        InstructionSet::best(),
+        &convolution,
+        &reading.view()?,
+    );
     Ok(smallvec![call.named(packed)?.elements().flatten().into()])
 }
 

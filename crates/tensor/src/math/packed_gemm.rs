@@ -12,6 +12,8 @@
 //! holds all panels, it is the other way around.
 //! Of few rows several panels are gone through at once (`few_rows`).
 //! Blocks are what threads divide among themselves (`BlockGrid`).
+//!
+//! With factors of `bf16` the sums of a tile are made by other instructions, and then finished as those of `f32` (`bf16`).
 
 use std::ops::Range;
 
@@ -19,6 +21,7 @@ use smallvec::SmallVec;
 
 use super::parallel::part_start;
 
+mod bf16;
 mod epilogue;
 mod few_rows;
 mod fill;
@@ -123,6 +126,9 @@ pub(crate) fn multiply(
     out: &mut [f32],
     stride: usize,
 ) {
+    if right.layout.set.is_bf16() {
+        return bf16::multiply(left, right, block, block_epilogue, out, stride);
+    }
     let (n_parts, part_len) = left.parts();
     let layout = right.layout;
     let max_rows = max_rows(layout.set, left.row_stride());

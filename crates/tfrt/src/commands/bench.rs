@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
-use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
+use tfrt::{
+    AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Precision, Program, Runtime,
+};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::devices::DeviceOption;
@@ -57,6 +59,7 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
         &[
             ("--no-optimize", options.no_optimize),
             ("--no-quantize", options.dims.no_quantize),
+            ("--precision", options.dims.precision != Precision::F32),
         ],
     )?;
     let progress = console.progress(&format!("opening {}", input.name()));

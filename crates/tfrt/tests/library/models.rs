@@ -10,6 +10,7 @@ mod graph;
 mod hostile;
 mod learned;
 mod options;
+mod precision;
 mod prepared;
 mod regions;
 mod room;

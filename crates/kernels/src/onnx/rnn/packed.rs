@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::{AsyncValue, Chain, Error, HostContext};
+use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::math::recurrent::{Gate, PackedLayer, Sequences, Weights};
 use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 
@@ -132,7 +133,7 @@ impl PreparedKernel for Layers {
             return None;
         }
         let write = |encoder: &mut Encoder| {
-            let set = stored::target(encoder)?;
+            let set = stored::target(encoder, InstructionSet::best())?;
             stored::write_layout(LAYERS, set, encoder);
             encoder.usize(self.0.len());
             self.0

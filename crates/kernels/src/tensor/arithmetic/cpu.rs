@@ -5,7 +5,7 @@ use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Error, ExecutionContext, Heap, HostContext, Value};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
 use tfrt_tensor::math::matmul::{PackedRhs, matmul_packed_into};
-use tfrt_tensor::math::packed_gemm::{Activation, TensorAddend, TensorEpilogue};
+use tfrt_tensor::math::packed_gemm::{Activation, InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
@@ -84,7 +84,12 @@ fn packed(filter: &Tensor, strides: [usize; 2], host: &HostContext) -> Result<Pa
         Window::new(width, strides[1], Padding::Valid),
     ];
     let convolution = Convolution::new(&windows);
-    PackedFilter::pack_best(host.allocator(), &convolution, &filter.read()?.view()?)
+    PackedFilter::pack_best(
+        host.allocator(),
+        InstructionSet::best(),
+        &convolution,
+        &filter.read()?.view()?,
+    )
 }
 
 /// `%packed = "cpu.conv2d.pack.batch_norm.f32"(%filter, %scale, %shift, %mean, %variance, %c0) {epsilon = .., strides = ..}`

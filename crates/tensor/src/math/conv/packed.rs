@@ -76,20 +76,23 @@ impl PackedFilter {
         Self::pack_for(allocator, set, Method::Direct, filter, groups)
     }
 
-    /// Packs a filter by the [`best`](Method::best) method for a convolution: the packed filter may be for windows of
-    /// its stride and dilation alone.
+    /// Packs a filter for an instruction set, by the [`best`](Method::best) method for a convolution: the packed filter may
+    /// be for windows of its stride and dilation alone.
     ///
     /// # Errors
     ///
-    /// See [`pack`](Self::pack).
+    /// See [`pack_for`](Self::pack_for).
     pub fn pack_best(
         allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
         convolution: &Convolution,
         filter: &TensorView<'_, f32>,
     ) -> Result<Self, Error> {
-        let (set, groups) = (InstructionSet::best(), convolution.groups);
-        let method = Method::best(convolution, filter.extents());
-        Self::pack_for(allocator, set, method, filter, groups)
+        let method = match set.is_bf16() {
+            true => Method::Direct,
+            false => Method::best(convolution, filter.extents()),
+        };
+        Self::pack_for(allocator, set, method, filter, convolution.groups)
     }
 
     /// Packs a filter for an instruction set and a method. A filter with elements that are not finite, or larger than
@@ -339,7 +342,11 @@ impl PackedFilter {
             let block_epilogue = epilogue.for_block(columns, plan.filters);
             let panels = self.panels(elements, group);
             let out = &mut out[column..];
-            if let Some(planes) = Planes::new(plan, group) {
+            let planes = match self.layout.set.is_bf16() {
+                true => None,
+                false => Planes::new(plan, group),
+            };
+            if let Some(planes) = planes {
                 planes.multiply(input, panels, block, &block_epilogue, out, stride);
                 continue;
             }

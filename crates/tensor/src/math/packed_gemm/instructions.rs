@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use tfrt_host::Error;
 
+use super::bf16::{self, Amx};
 use super::few_rows::FewRows;
 #[cfg(target_arch = "x86_64")]
 use super::tile::HalfVectors;
@@ -20,13 +21,15 @@ pub enum InstructionSet {
     Avx2,
     /// AVX-512: vectors of sixteen elements.
     Avx512,
+    /// AMX: factors are rounded to `bf16`, and sums are of `f32`. Used where a user asks for it alone.
+    AmxBf16,
 }
 
 /// The best instruction set that this process may use, if it was told.
 static LIMIT: OnceLock<InstructionSet> = OnceLock::new();
 
 impl InstructionSet {
-    /// All instruction sets, whether this processor has them or not.
+    /// All instruction sets for factors of `f32`, whether this processor has them or not.
     pub const ALL: [InstructionSet; 3] = [
         InstructionSet::Plain,
         InstructionSet::Avx2,
@@ -52,7 +55,7 @@ impl InstructionSet {
         Err(Error::failed_precondition(message))
     }
 
-    /// Returns the best that this processor has, within the limit of the process.
+    /// Returns the best for factors of `f32` that this processor has, within the limit of the process.
     pub fn best() -> InstructionSet {
         let [plain, others @ ..] = InstructionSet::ALL;
         let best = others.into_iter().rev().find(|set| set.is_available());
@@ -68,7 +71,13 @@ impl InstructionSet {
             InstructionSet::Plain => true,
             InstructionSet::Avx2 => processor::has_avx2(),
             InstructionSet::Avx512 => processor::has_avx512(),
+            InstructionSet::AmxBf16 => processor::has_avx512() && Amx::get().is_some(),
         }
+    }
+
+    /// Returns whether factors are rounded to `bf16`.
+    pub const fn is_bf16(self) -> bool {
+        matches!(self, InstructionSet::AmxBf16)
     }
 
     /// Returns the set's name, as in files of packed weights.
@@ -77,13 +86,19 @@ impl InstructionSet {
             InstructionSet::Plain => "plain",
             InstructionSet::Avx2 => "avx2",
             InstructionSet::Avx512 => "avx512",
+            InstructionSet::AmxBf16 => "amx-bf16",
         }
     }
 
     /// Returns the instruction set of a name.
     pub fn from_name(name: &str) -> Option<InstructionSet> {
-        let mut all = InstructionSet::ALL.into_iter();
-        all.find(|set| set.name() == name)
+        InstructionSet::all_precisions().find(|set| set.name() == name)
+    }
+
+    /// Returns all instruction sets, those that round factors included.
+    pub(crate) fn all_precisions() -> impl Iterator<Item = InstructionSet> {
+        let all = InstructionSet::ALL.into_iter();
+        all.chain([InstructionSet::AmxBf16])
     }
 
     /// Returns the number of columns of a panel, then those of narrow last panels, the widest first: with the
@@ -93,6 +108,7 @@ impl InstructionSet {
             InstructionSet::Plain => &[8, 4],
             InstructionSet::Avx2 => &[16, 8],
             InstructionSet::Avx512 => &[32, 16, 8],
+            InstructionSet::AmxBf16 => &[32, 16],
         }
     }
 
@@ -113,7 +129,15 @@ impl InstructionSet {
         match self {
             InstructionSet::Plain => 4,
             InstructionSet::Avx2 => 8,
-            InstructionSet::Avx512 => 16,
+            InstructionSet::Avx512 | InstructionSet::AmxBf16 => 16,
+        }
+    }
+
+    /// Returns the number of elements of 32 bits that a column of this depth takes in a panel.
+    pub(crate) const fn column_len(self, depth: usize) -> usize {
+        match self {
+            InstructionSet::AmxBf16 => depth.div_ceil(bf16::DEPTH) * bf16::DEPTH / 2,
+            _ => depth,
         }
     }
 
@@ -128,6 +152,7 @@ impl InstructionSet {
             InstructionSet::Plain => 4,
             InstructionSet::Avx2 => 6,
             InstructionSet::Avx512 => 14,
+            InstructionSet::AmxBf16 => 2 * bf16::SIDE,
         }
     }
 
@@ -140,7 +165,7 @@ impl InstructionSet {
         match self {
             InstructionSet::Plain => Processor::Plain,
             InstructionSet::Avx2 => processor::avx2(),
-            InstructionSet::Avx512 => processor::avx512(),
+            InstructionSet::Avx512 | InstructionSet::AmxBf16 => processor::avx512(),
         }
     }
 }
@@ -229,7 +254,7 @@ mod processor {
         match set {
             InstructionSet::Plain => pulp::Arch::Scalar,
             InstructionSet::Avx2 => V3::try_new().map_or(pulp::Arch::Scalar, pulp::Arch::V3),
-            InstructionSet::Avx512 => pulp::Arch::new(),
+            InstructionSet::Avx512 | InstructionSet::AmxBf16 => pulp::Arch::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tfrt_host::{DType, Error, HostAllocator};
 
-use super::InstructionSet;
+use super::{InstructionSet, bf16};
 use crate::{DenseHostTensor, TensorMetadata, TensorShape};
 
 /// Extents of a packed right side, and the instruction set that its panels are for.
@@ -42,6 +42,11 @@ impl Panel {
 }
 
 impl Layout {
+    /// Returns the number of elements that a column takes.
+    fn column_len(self) -> usize {
+        self.set.column_len(self.depth)
+    }
+
     /// Returns the number of panels of full width.
     fn n_widest(self) -> usize {
         self.n_columns / self.set.n_columns()
@@ -85,7 +90,7 @@ impl Layout {
             first: start.min(self.n_columns.saturating_sub(width)),
             own,
             width,
-            elements: start * self.depth..(start + width) * self.depth,
+            elements: start * self.column_len()..(start + width) * self.column_len(),
         }
     }
 
@@ -107,7 +112,7 @@ impl Layout {
     pub(crate) fn n_elements(self) -> Option<usize> {
         let narrow: usize = self.narrow().into_iter().flatten().sum();
         let n_columns = (self.n_widest() * self.set.n_columns()).checked_add(narrow)?;
-        self.depth.checked_mul(n_columns)
+        self.column_len().checked_mul(n_columns)
     }
 }
 
@@ -120,6 +125,9 @@ pub(crate) fn pack(
     strides: [usize; 2],
     packed: &mut [f32],
 ) {
+    if layout.set.is_bf16() {
+        return pack_pairs(layout, right, start, strides, packed);
+    }
     for panel in layout.panels() {
         let columns = panel.held();
         let rows = packed[panel.elements].chunks_exact_mut(panel.width);
@@ -139,25 +147,63 @@ pub(crate) fn pack(
     }
 }
 
-/// Repacks a right side for another instruction set: the same elements in panels of other widths. Columns that only
-/// one side has fill vectors, and are zeros. Writes every element of `packed`.
-fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
-    packed.fill(0.0);
-    for panel in to.panels() {
+/// Packs a matrix as pairs of `bf16`; see [`pack`].
+fn pack_pairs(
+    layout: Layout,
+    right: &[f32],
+    start: usize,
+    strides: [usize; 2],
+    packed: &mut [f32],
+) {
+    let element = |depth: usize, column: usize| match depth < layout.depth {
+        true => right[start + depth * strides[0] + column * strides[1]],
+        false => 0.0,
+    };
+    for panel in layout.panels() {
         let columns = panel.held();
-        for source in from.layout.panels() {
-            let both = columns.start.max(source.first)..columns.end.min(source.own.end);
-            if both.is_empty() {
-                continue;
-            }
-            let rows = packed[panel.elements.clone()].chunks_exact_mut(panel.width);
-            let sources = from.elements[source.elements].chunks_exact(source.width);
-            for (row, source_row) in rows.zip(sources) {
-                let to = &mut row[both.start - columns.start..][..both.len()];
-                to.copy_from_slice(&source_row[both.start - source.first..][..both.len()]);
+        let rows = packed[panel.elements].chunks_exact_mut(panel.width);
+        for (index, row) in rows.enumerate() {
+            row.fill(0.0);
+            for (to, column) in row.iter_mut().zip(columns.clone()) {
+                let [first, second] =
+                    [2 * index, 2 * index + 1].map(|depth| element(depth, column));
+                *to = bf16::pair(first, second);
             }
         }
     }
+}
+
+/// Writes the matrix of a packed right side into rows of `row_len` elements.
+fn unpack(from: Panels<'_>, matrix: &mut [f32], row_len: usize) {
+    let Layout { set, depth, .. } = from.layout;
+    for panel in from.layout.panels() {
+        let columns = panel.held();
+        let rows = from.elements[panel.elements].chunks_exact(panel.width);
+        for (index, row) in rows.enumerate() {
+            let row = &row[..columns.len()];
+            if !set.is_bf16() {
+                matrix[index * row_len..][columns.clone()].copy_from_slice(row);
+                continue;
+            }
+            for (pair, column) in row.iter().zip(columns.clone()) {
+                for (offset, number) in bf16::of_pair(*pair).into_iter().enumerate() {
+                    let place = 2 * index + offset;
+                    if place < depth {
+                        matrix[place * row_len + column] = number;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Repacks a right side for another instruction set: the same numbers, unless these are rounded there, in panels of other
+/// widths. Columns that only one side has fill vectors, and are zeros. Writes every element of `packed`.
+fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
+    let row_len = from.layout.n_columns.max(to.n_columns);
+    let mut matrix = vec![0.0; to.depth * row_len];
+    unpack(from, &mut matrix, row_len);
+    pack(to, &matrix, 0, [row_len, 1], packed);
 }
 
 /// Repacks several right sides of one layout, one behind the other, for another instruction set.

@@ -69,7 +69,7 @@ pub(crate) trait RowSource: Copy {
 }
 
 /// The sums of a tile.
-type Sums<S, const N_ROWS: usize, const N_VECTORS: usize> =
+pub(crate) type Sums<S, const N_ROWS: usize, const N_VECTORS: usize> =
     [[<S as Simd>::f32s; N_VECTORS]; N_ROWS];
 
 /// Rows in parts that lie anywhere in memory.

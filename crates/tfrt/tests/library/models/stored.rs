@@ -74,7 +74,7 @@ fn text() -> String {
     text
 }
 
-fn input() -> Input {
+pub(super) fn input() -> Input {
     Input::Text(Source::new("stored.mlir", text()))
 }
 
@@ -84,12 +84,12 @@ fn compiled(set: InstructionSet) -> BefBuffer {
         .unwrap()
 }
 
-fn open(runtime: &Runtime, bytes: BefBuffer) -> Result<Model, OpenError> {
+pub(super) fn open(runtime: &Runtime, bytes: BefBuffer) -> Result<Model, OpenError> {
     let program = Program::from_file(BefFile::open(bytes).unwrap(), runtime)?;
     Model::from_program(program, runtime)
 }
 
-fn call(runtime: &Runtime, model: &Model) -> Vec<f32> {
+pub(super) fn call(runtime: &Runtime, model: &Model) -> Vec<f32> {
     let elements: Vec<f32> = (0..40 * 81).map(|n| (n % 13) as f32 / 4.0 - 1.5).collect();
     let x = DenseHostTensor::from_slice(runtime.host().allocator(), &[1, 40, 9, 9], &elements);
     let outputs = model

@@ -104,3 +104,32 @@ fn constants_become_what_kernels_prepare() {
         "#]],
     );
 }
+
+/// Tests that weights of products and convolutions are marked, and nothing else.
+#[test]
+fn factors_of_products_are_rounded_by_the_weights() {
+    check(
+        "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-layout,graph-fuse,graph-prepare,graph-bf16",
+        r#"func.func @main(%x: tensor<4x2xf32>, %y: tensor<4x2xf16>) -> (tensor<*xf32>, tensor<*xf16>)
+             attributes {model.input_names = ["x", "y"], model.output_names = ["a", "b"]} {
+             %v = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+             %w = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+             %a = "onnx.MatMul"(%x, %v) : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<*xf32>
+             %b = "onnx.MatMul"(%y, %w) : (tensor<4x2xf16>, tensor<2x2xf16>) -> tensor<*xf16>
+             tfrt.return %a, %b : tensor<*xf32>, tensor<*xf16>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<4x2xf32>, %arg1: tensor<4x2xf16>) -> (tensor<4x2xf32>, tensor<4x2xf16>) attributes {model.input_names = ["x", "y"], model.output_names = ["a", "b"]} {
+              %0 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+              %1 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+              %2 = "graph.none"() : () -> none
+              %3 = "graph.prepare"(%2, %0) {epilogue = [], op = "fused.matmul", precision = "bf16", transposed = 0} : (none, tensor<2x2xf32>) -> !graph.prepared
+              %4 = "cpu.fused.matmul"(%arg0, %3) {epilogue = [], transposed = 0} : (tensor<4x2xf32>, !graph.prepared) -> tensor<4x2xf32>
+              %5 = "graph.none"() : () -> none
+              %6 = "graph.prepare"(%5, %1) {op = "dot"} : (none, tensor<2x2xf16>) -> !graph.prepared
+              %7 = "graph.dot"(%arg1, %6) : (tensor<4x2xf16>, !graph.prepared) -> tensor<4x2xf16>
+              tfrt.return %4, %7 : tensor<4x2xf32>, tensor<4x2xf16>
+            }
+        "#]],
+    );
+}

@@ -35,10 +35,7 @@ fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
         numbers(n_out, -3),
     );
     let sums = sums(case, output, x, w);
-    for set in InstructionSet::ALL
-        .into_iter()
-        .filter(|set| set.is_available())
-    {
+    for set in InstructionSet::all_precisions().filter(|set| set.is_available()) {
         let view = TensorView::new(w, &case.filter).unwrap();
         let groups = case.convolution.groups;
         let filter =
@@ -245,10 +242,7 @@ fn groups_of_any_number_of_filters_fill_their_panels() {
 fn what_is_no_number_stays_that() {
     let convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
     let filter = TensorView::new(&[1.0; 40], &[1, 1, 40]).unwrap();
-    for set in InstructionSet::ALL
-        .into_iter()
-        .filter(|set| set.is_available())
-    {
+    for set in InstructionSet::all_precisions().filter(|set| set.is_available()) {
         let filter = PackedFilter::pack_for(&allocator(), set, Method::Direct, &filter, 1).unwrap();
         let mut out = [0.0; 120];
         let epilogue = Epilogue {

@@ -39,10 +39,7 @@ fn check([m, k, n]: [usize; 3], is_transposed: bool) {
             (products.sum::<f32>() + shift[column] + before[index]).max(0.0)
         })
         .collect();
-    for set in InstructionSet::ALL
-        .into_iter()
-        .filter(|set| set.is_available())
-    {
+    for set in InstructionSet::all_precisions().filter(|set| set.is_available()) {
         let right = PackedRhs::pack_for(&allocator(), set, &right).unwrap();
         let mut out = before.clone();
         let epilogue = Epilogue {
@@ -143,6 +140,54 @@ proptest! {
             prop_assert_eq!(elements(&again.unwrap()), elements(to));
             let wrong = PackedRhs::restore(&allocator(), sets, [k + 1, n + 1], from.elements().clone());
             prop_assert!(wrong.is_err());
+        }
+    }
+}
+
+/// Tests products with rounded factors: they are those of the rounded numbers, and no row depends on another.
+#[test]
+fn rounded_factors_are_multiplied_exactly() {
+    let set = InstructionSet::AmxBf16;
+    if !set.is_available() {
+        return;
+    }
+    let number = |index: usize| ((index * 7919 % 4001) as f32 / 2000.0 - 1.0).powi(3);
+    let rounded = |x: &f32| f64::from(half::bf16::from_f32(*x).to_f32());
+    for [m, k, n] in [
+        [1, 1, 1],
+        [1, 384, 1000],
+        [17, 33, 47],
+        [32, 64, 32],
+        [33, 100, 16],
+        [70, 130, 15],
+        [129, 700, 65],
+    ] {
+        let a: Vec<f32> = (0..m * k).map(number).collect();
+        let b: Vec<f32> = (0..k * n).map(|index| number(index + 5)).collect();
+        let right = TensorView::new(&b, &[k, n]).unwrap();
+        let right = PackedRhs::pack_for(&allocator(), set, &right).unwrap();
+        let product = |a: &[f32]| {
+            let m = a.len() / k;
+            let mut out = vec![0.0; m * n];
+            let a = TensorView::new(a, &[m, k]).unwrap();
+            let mut view = TensorViewMut::new(&mut out, &[m, n]).unwrap();
+            matmul_packed(&a, &right, Epilogue::default(), &mut view).unwrap();
+            out
+        };
+        let found = product(&a);
+        for (index, found) in found.iter().enumerate() {
+            let (row, column) = (index / n, index % n);
+            let terms = (0..k).map(|d| rounded(&a[row * k + d]) * rounded(&b[d * n + column]));
+            let wanted: f64 = terms.clone().sum();
+            let off = (f64::from(*found) - wanted).abs();
+            let most = terms.map(f64::abs).sum::<f64>() * 1e-6;
+            assert!(
+                off <= most,
+                "{m}x{k}x{n} at {index}: {found}, wanted {wanted}"
+            );
+        }
+        for (row, found) in found.chunks(n).enumerate() {
+            assert_eq!(product(&a[row * k..][..k]), found, "{m}x{k}x{n}, row {row}");
         }
     }
 }
