@@ -17,8 +17,8 @@ use crate::math::vectorized;
 #[allow(unsafe_code, reason = "a listed module")]
 mod tiles;
 
+use tiles::{AHEAD, Sums, TileRow};
 pub(crate) use tiles::{Amx, DEPTH, SIDE};
-use tiles::{Sums, TILE};
 
 /// Bytes of left rows that are laid at a time, unless two tiles of rows are more: half of the second cache.
 const LAID_BYTES: usize = 1 << 20;
@@ -73,11 +73,14 @@ pub(super) fn multiply(
             let elements = &right.elements[panel.elements.clone()];
             for (index, start) in rows.clone().step_by(ROWS).enumerate() {
                 let n_rows = ROWS.min(rows.end - start);
-                let strip = n_tiles * TILE;
+                let strip = n_tiles * SIDE;
                 let strip = &strips.laid[2 * index * strip..][..n_rows.div_ceil(SIDE) * strip];
+                // Each of the first tiles of rows has another part of the next panel come nearer.
+                let ahead = panel.elements.end + index * n_tiles * AHEAD;
+                let ahead = right.elements.get(ahead..).unwrap_or_default();
                 match panel.width {
-                    SIDE => tiles.multiply::<SIDE>(strip, elements, n_tiles, &mut sums),
-                    _ => tiles.multiply::<ROWS>(strip, elements, n_tiles, &mut sums),
+                    SIDE => tiles.multiply::<SIDE>(strip, elements, n_tiles, &mut sums, ahead),
+                    _ => tiles.multiply::<ROWS>(strip, elements, n_tiles, &mut sums, ahead),
                 }
                 let start = start - block.rows.start;
                 let end = start + n_rows;
@@ -96,12 +99,12 @@ const FINISHED_ROWS: usize = 8;
 
 thread_local! {
     /// Memory of strips that a thread keeps: new memory, cleared by the system, costs as much as laying rows.
-    static KEPT: Cell<Vec<u16>> = const { Cell::new(Vec::new()) };
+    static KEPT: Cell<Vec<TileRow>> = const { Cell::new(Vec::new()) };
 }
 
 /// Left rows, rounded, in tiles: those of sixteen rows one behind the other, along the depth.
 struct Strips {
-    laid: Vec<u16>,
+    laid: Vec<TileRow>,
     /// Number of tiles along the depth.
     n_tiles: usize,
     /// A row, filled up to whole tiles.
@@ -119,9 +122,9 @@ impl Strips {
 
     /// Lays rows; those that the last tile lacks are any numbers.
     fn lay(&mut self, left: &impl Lhs, depth: usize, rows: Range<usize>) {
-        let n_laid = rows.len().div_ceil(SIDE) * self.n_tiles * TILE;
+        let n_laid = rows.len().div_ceil(SIDE) * self.n_tiles * SIDE;
         if self.laid.len() < n_laid {
-            self.laid.resize(n_laid, 0);
+            self.laid.resize(n_laid, TileRow([0; DEPTH]));
         }
         let mut copies = Vec::new();
         left.copy(rows.clone(), &mut copies);
@@ -141,14 +144,14 @@ impl Strips {
                     &self.row[..]
                 }
             };
-            let strip = self.n_tiles * TILE;
+            let strip = self.n_tiles * SIDE;
             let strip = &mut self.laid[index / SIDE * strip..][..strip];
             vectorized(
                 #[inline(always)]
                 || {
-                    let tiles = strip.as_chunks_mut::<TILE>().0;
+                    let tiles = strip.as_chunks_mut::<SIDE>().0;
                     for (tile, numbers) in tiles.iter_mut().zip(whole.as_chunks::<DEPTH>().0) {
-                        let row = &mut tile.as_chunks_mut::<DEPTH>().0[index % SIDE];
+                        let row = &mut tile[index % SIDE].0;
                         for (to, number) in row.iter_mut().zip(numbers) {
                             *to = round(*number);
                         }
