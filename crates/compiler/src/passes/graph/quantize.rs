@@ -6,11 +6,12 @@
 //! most one step from that of the floats, whose sums are rounded. It and those that the file has are noted as such whose sums
 //! may be scaled in `f32`, which `graph-layout` makes of them. Where any part is of another form, or a float is used by
 //! somebody else, nothing is done. Products of matrices become `graph.quantized_dot` (`products.rs`), or `graph.integer_dot`
-//! where their results stay floats.
+//! where their results stay floats. What only moves elements moves bytes (`moves.rs`).
 //!
 //! It runs before constants are folded, which takes the integers away.
 
 mod convolution;
+mod moves;
 mod products;
 
 use tfrt_bef::DType;
@@ -155,7 +156,7 @@ impl Scaled {
 }
 
 /// Returns the type of a tensor of `u8` or `i8`.
-fn bytes_of(module: &Module, value: ValueId) -> Option<DType> {
+pub(super) fn bytes_of(module: &Module, value: ValueId) -> Option<DType> {
     let dtype = attrs::dtype(&node::element(module.value_type(value))?)?;
     matches!(dtype, DType::Ui8 | DType::I8).then_some(dtype)
 }

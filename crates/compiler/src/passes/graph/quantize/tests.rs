@@ -85,4 +85,5 @@ fn convolutions_of_integers_are_made_as_written_without_the_pass() {
     }
 }
 
+mod moves;
 mod products;
