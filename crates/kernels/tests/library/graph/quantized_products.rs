@@ -189,3 +189,107 @@ fn products_of_numbers_that_a_call_quantises_have_the_bits_of_what_is_written() 
         assert_eq!(bits(found), bits(wanted));
     }
 }
+
+#[test]
+fn products_of_other_spellings_are_of_integers() {
+    let quantised = format!(
+        "%q = \"onnx.QuantizeLinear\"(%u, %xs, %xz) : ({ANY}, tensor<f32>, tensor<ui8>) -> tensor<*xui8>\n"
+    );
+    let constants = scale("x", "0.0078125", 100, "ui8")
+        + &scale("r", "0.03125", 3, "ui8")
+        + &bytes("w", 5, "24x7x", 24 * 7, "i8")
+        + &bytes("t", 5, "7x24x", 24 * 7, "i8")
+        + &splat("ws", "0.0078125", "tensor<7xf32>")
+        + &splat("one", "0.0078125", "tensor<f32>")
+        + &splat("wz", "0", "tensor<i8>")
+        + &splat("c", "700", "tensor<7xi32>")
+        + &splat("b", "0.3", "tensor<7xf32>")
+        + &quantised;
+    let last = format!(
+        "%y = \"onnx.DequantizeLinear\"(%r, %rs, %rz) : (tensor<*xui8>, tensor<f32>, tensor<ui8>) -> {ANY}"
+    );
+    let flat = format!(
+        "%to = \"onnx.Constant\"() {{value = dense<[-1, 24]> : tensor<2xi64>}} : () -> tensor<2xi64>
+         %m = \"onnx.Reshape\"(%q, %to) : (tensor<*xui8>, tensor<2xi64>) -> tensor<*xui8>
+         %r = \"onnx.microsoft.QGemm\"(%m, %xs, %xz, %t, %ws, %wz, %c, %rs, %rz) {{transB = 1 : i64}}
+             : (tensor<*xui8>, tensor<f32>, tensor<ui8>, tensor<7x24xi8>, tensor<7xf32>, tensor<i8>, tensor<7xi32>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+         {last}"
+    );
+    let linear = format!(
+        "%r = \"onnx.QLinearMatMul\"(%q, %xs, %xz, %w, %ws, %wz, %rs, %rz)
+             : (tensor<*xui8>, tensor<f32>, tensor<ui8>, tensor<24x7xi8>, tensor<7xf32>, tensor<i8>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+         {last}"
+    );
+    let floats = format!(
+        "%y = \"onnx.microsoft.MatMulIntegerToFloat\"(%q, %w, %xs, %ws, %xz, %wz, %b)
+             : (tensor<*xui8>, tensor<24x7xi8>, tensor<f32>, tensor<7xf32>, tensor<ui8>, tensor<i8>, tensor<7xf32>) -> {ANY}"
+    );
+    let dynamic = format!(
+        "%y = \"onnx.microsoft.DynamicQuantizeMatMul\"(%u, %w, %one, %wz, %b)
+             : ({ANY}, tensor<24x7xi8>, tensor<f32>, tensor<i8>, tensor<7xf32>) -> {ANY}"
+    );
+    for (product, kernel, most) in [
+        (&flat, "quantized_dot", 0.03125),
+        (&linear, "quantized_dot", 0.03125),
+        (&floats, "integer_dot", 0.0),
+        (&dynamic, "integer_dot", 0.0),
+    ] {
+        let body = graph(&format!("{constants}{product}"));
+        let (fast, plain) = (open(&body, true), open(&body, false));
+        let kernel = format!("cpu.graph.{kernel}");
+        assert!(fast.text.contains(&kernel), "{}", fast.text);
+        expect_near([&fast, &plain], &[2, 9, 24], most);
+    }
+}
+
+#[test]
+fn branches_are_calculated_with_integers_too() {
+    let body = scale("x", "0.0078125", 100, "ui8")
+        + &scale("r", "0.03125", 3, "ui8")
+        + &weights(7, "i8", 0)
+        + &splat("c", "true", "tensor<i1>")
+        + &format!(
+            "%y = \"onnx.If\"(%c) ({{
+               {}
+               %m = \"onnx.MatMul\"(%xf, %wf) : ({ANY}, {ANY}) -> {ANY}
+               {}
+               \"onnx.Return\"(%rf) : ({ANY}) -> ()
+             }}, {{
+               \"onnx.Return\"(%u) : ({ANY}) -> ()
+             }}) : (tensor<i1>) -> {ANY}",
+            through("x", "u", "ui8"),
+            through("r", "m", "ui8")
+        );
+    let body = graph(&body);
+    let (fast, plain) = (open(&body, true), open(&body, false));
+    assert!(
+        fast.text.contains("cpu.graph.quantized_dot"),
+        "{}",
+        fast.text
+    );
+    expect_near([&fast, &plain], &[2, 9, 24], 0.03125);
+}
+
+#[test]
+fn what_moves_between_integers_has_the_bits_of_what_is_written() {
+    let body = scale("x", "0.0078125", 100, "ui8")
+        + &scale("k", "0.0078125", 100, "ui8")
+        + &through("x", "u", "ui8")
+        + &format!(
+            "%axis = \"onnx.Constant\"() {{value = dense<1> : tensor<1xi64>}} : () -> tensor<1xi64>
+             %e = \"onnx.Unsqueeze\"(%xf, %axis) : ({ANY}, tensor<1xi64>) -> {ANY}
+             %p = \"onnx.MaxPool\"(%e) {{kernel_shape = [3 : i64, 2 : i64], pads = [1 : i64, 0 : i64, 1 : i64, 1 : i64], strides = [1 : i64, 2 : i64]}} : ({ANY}) -> {ANY}
+             %t = \"onnx.Transpose\"(%p) {{perm = [0, 3, 1, 2]}} : ({ANY}) -> {ANY}\n"
+        )
+        + &through("k", "t", "ui8")
+        + &format!("%y = \"onnx.Identity\"(%kf) : ({ANY}) -> {ANY}");
+    let body = graph(&body);
+    let (fast, plain) = (open(&body, true), open(&body, false));
+    assert_eq!(
+        fast.text.matches("cpu.graph.quantize").count(),
+        1,
+        "{}",
+        fast.text
+    );
+    expect_near([&fast, &plain], &[2, 9, 24], 0.0);
+}
