@@ -38,7 +38,8 @@ codes! {
     BROKEN_UNIT = "TF0515", "the text of a compiled module that cannot be parsed";
     GRAPH = "TF0516", "an operation of a model that cannot become a kernel";
     NEVER_SUCCEEDS = "TF0517", "an operation of a model that fails with any input";
-    NO_PRECISION = "TF0518", "a precision that this processor cannot calculate in";
+    MISSTATED_OUTPUT = "TF0518", "an output of a model that is of another type than is stated";
+    NO_PRECISION = "TF0519", "a precision that this processor cannot calculate in";
 
     SECTIONS_MISSING = "TF0801", "a file without the sections that names and types come from";
     TYPE_NOT_KNOWN = "TF0802", "a type in a file that no text can have";

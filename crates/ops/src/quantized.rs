@@ -4,6 +4,7 @@ use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
 use crate::infer::{Infer, InferCall, InferError};
+use crate::products::dot_dims;
 
 pub(crate) const OPS: &[OpDef] = &[
     OpDef::new(
@@ -42,7 +43,44 @@ pub(crate) const OPS: &[OpDef] = &[
     ])
     .infer(Infer::By(dequantize))
     .cost(Cost::PerElement(2)),
+    OpDef::new(
+        "quantized_dot",
+        "The product of matrices of quantised numbers, quantised again: exact sums, plus a bias in their steps, times a factor in `f32`, rounded once.",
+    )
+    .inputs(&[
+        ValueDef::set("a", BYTES),
+        ValueDef::set("a_scale", FLOATS),
+        ValueDef::set("a_zero", BYTES),
+        ValueDef::set("b", BYTES),
+        ValueDef::set("b_scale", FLOATS),
+        ValueDef::set("b_zero", BYTES),
+        ValueDef::set("y_scale", FLOATS),
+        ValueDef::set("y_zero", BYTES),
+        ValueDef::set("bias", &[DType::I32]).optional(),
+    ])
+    .results(&[ValueDef::any("y")])
+    .infer(Infer::By(quantized_dot)),
+    OpDef::new(
+        "integer_dot",
+        "The product of matrices of bytes without their zero points: exact sums, times the scales, plus a bias.",
+    )
+    .inputs(&[
+        ValueDef::set("a", BYTES),
+        ValueDef::set("a_scale", FLOATS),
+        ValueDef::set("a_zero", BYTES).optional(),
+        ValueDef::set("b", BYTES),
+        ValueDef::set("b_scale", FLOATS),
+        ValueDef::set("b_zero", BYTES).optional(),
+        ValueDef::set("bias", FLOATS).optional(),
+    ])
+    .results(&[ValueDef::set("y", FLOATS)])
+    .infer(Infer::By(integer_dot)),
 ];
+
+/// The types of quantised matrices.
+const BYTES: &[DType] = &[DType::Ui8, DType::I8];
+/// The type of scales.
+const FLOATS: &[DType] = &[DType::F32];
 
 fn quantize(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dtype = match call.has(2) {
@@ -58,5 +96,18 @@ fn dequantize(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dtype = call.attrs.dtype("to").or(call.input(1).dtype);
     let dims = call.input(0).dims.clone();
     call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn quantized_dot(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = dot_dims(call, [call.input(0), call.input(3)], [false; 2])?;
+    let dtype = call.input(7).dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn integer_dot(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = dot_dims(call, [call.input(0), call.input(3)], [false; 2])?;
+    call.give(0, Some(DType::F32), dims);
     Ok(())
 }

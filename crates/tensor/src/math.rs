@@ -62,6 +62,7 @@ pub mod attention;
 pub mod boxes;
 mod broadcast;
 pub mod byte_gemm;
+pub mod byte_product;
 pub mod cast;
 pub mod conv;
 pub mod cumulative;

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use tfrt::ir::visible;
 use tfrt_run::report::unless_unread;
 
@@ -124,8 +125,9 @@ fn tell_usage(error: &clap::Error, words: &[OsString]) {
         let word = word.to_string_lossy().into_owned();
         visible::name(&word) != word
     };
+    let hint = hint(error).unwrap_or_default();
     if wants_json(words) {
-        return console_by_words(words).usage(&error.render().to_string());
+        return console_by_words(words).usage(&format!("{}{hint}", error.render()));
     }
     // Nothing can be done if it can't be printed.
     let _ = match words.iter().any(hides) {
@@ -135,6 +137,21 @@ fn tell_usage(error: &clap::Error, words: &[OsString]) {
         }
         false => error.print(),
     };
+    let _ = std::io::stderr().write_all(hint.as_bytes());
+}
+
+/// Returns a line for a mistake that has a name of its own: a file where `tfrt inspect` is to be told a view.
+fn hint(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let is_view = text(ContextKind::InvalidArg)? == "<VIEW>";
+    let file = text(ContextKind::InvalidValue).filter(|_| is_view)?;
+    let file = visible::name(file);
+    Some(format!(
+        "\nThe view comes before the file: tfrt inspect graph {file}\n"
+    ))
 }
 
 /// Keeps panics of kernels from standard error, whose messages go to the results that fail, and those that become

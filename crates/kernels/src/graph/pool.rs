@@ -2,7 +2,8 @@
 
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
-use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into};
+use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into, pool_into};
+use tfrt_tensor::{DType, TensorShape};
 
 use super::{TensorResult, WindowAttributes, dense, made, memory};
 
@@ -12,7 +13,7 @@ use super::{TensorResult, WindowAttributes, dense, made, memory};
 ///
 /// # Shapes
 ///
-/// `x: [n, h, w, c]`, `y: [n, oh, ow, c]`.
+/// `x: [n, h, w, c]`, `y: [n, oh, ow, c]`, of `f32`; of bytes if the kind is `max`.
 pub(super) fn pool(
     operands: Operands<'_>,
     dilations: Attr<&[i64]>,
@@ -54,7 +55,13 @@ pub(super) fn pool(
     };
     let windows = placement.windows(&extents)?;
     let extents = output_extents(&input, &windows)?;
-    let out = memory::output(execution, &extents)?;
-    let chain = pool_f32_into(execution, pooling, x, &windows, &out)?;
+    let dtype = x.dtype();
+    let out = memory::output_of(execution, dtype, TensorShape::new(&extents)?)?;
+    let chain = match (dtype, pooling) {
+        (DType::Ui8 | DType::I8, Pooling::Maximum) => {
+            pool_into(execution, pooling, x, &windows, &out)?
+        }
+        _ => pool_f32_into(execution, pooling, x, &windows, &out)?,
+    };
     Ok(made(out, chain))
 }

@@ -20,6 +20,7 @@ use super::{NodeCall, Operations, Outputs};
 
 mod bytes;
 mod einsum;
+mod quantized;
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Det", determinant),
@@ -28,6 +29,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("dot", product),
     ("onnx.MatMulInteger", integers),
     ("onnx.QLinearMatMul", quantized),
+    ("integer_dot", quantized::to_floats),
+    ("quantized_dot", quantized::to_bytes),
 ];
 
 /// The nodes whose constant right-hand sides are converted.
@@ -42,6 +45,8 @@ pub(super) const PREPARE: &[PrepareRow] = &[
     },
     bytes::PREPARE_INTEGERS,
     bytes::PREPARE_QUANTIZED,
+    quantized::PREPARE_BYTES,
+    quantized::PREPARE_FLOATS,
     PrepareRow {
         op: "onnx.Gemm",
         inputs: &[1],

@@ -24,6 +24,7 @@ mod pointwise;
 #[path = "graph/prepare.rs"]
 mod prepare;
 mod quantized;
+mod quantized_products;
 
 /// An evaluator that knows the kernels of this crate, and evaluates nothing.
 struct Kernels;

@@ -25,7 +25,7 @@ mod model;
 
 use model::MissingOp;
 
-pub use model::{in_model, place};
+pub use model::{Found, in_model, place};
 
 /// Checks each file.
 pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Failure> {
@@ -45,7 +45,11 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
     for path in &options.files {
         let input = Input::read(path);
         let kept = options.device.as_ref().and(input.as_ref().ok().cloned());
-        let (missing, mut problems) = problems(input, &opening, (&runtime, asks_for_ops), console);
+        let Found {
+            missing,
+            mut problems,
+            open,
+        } = problems(input, &opening, (&runtime, asks_for_ops), console);
         let placement = match options.device.as_ref().zip(kept) {
             Some((device, input)) if problems.is_empty() && missing.is_empty() => {
                 let placed = placed(&input, device, options.strict_device, &opening)?;
@@ -69,7 +73,15 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
                 let text = format!("{file}: {}", placement_text(report));
                 console.say(&visible::text(&text));
             }
-            let verdict = if ok { "ok" } else { "rejected" };
+            let verdict = match (ok, &open[..]) {
+                (false, _) => "rejected".to_owned(),
+                (true, []) => "ok".to_owned(),
+                (true, [first, ..]) => format!(
+                    "ok, but for sizes that calls give ({}): to check one, --dim {}=SIZE",
+                    visible::name(&open.join(", ")),
+                    visible::name(first)
+                ),
+            };
             print_line(&format!("{}: {verdict}", visible::name(&file)))?;
         }
         let problems = problems.iter().flat_map(Problem::all_of_open);
@@ -77,6 +89,7 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
             file,
             ok,
             missing,
+            open,
             placement: placement.as_ref().map(placement_document),
             problems: problems.collect(),
             warnings: Problem::all_of_text(&warnings),
@@ -111,7 +124,9 @@ pub fn told_if_missing(
     }
     // Its warnings have been told when it was opened.
     let opening = opening.clone().warnings(Warnings::default());
-    let (missing, problems) = model::in_model(input, &opening, runtime);
+    let Found {
+        missing, problems, ..
+    } = in_model(input, &opening, runtime);
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
@@ -140,6 +155,9 @@ struct FileReport {
     /// The operations of a model that have no kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<MissingOp>,
+    /// The names of dimensions of a model's inputs whose sizes each call gives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    open: Vec<String>,
     /// The nodes of a model that have no kernel on the device that was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<serde_json::Value>,
@@ -185,8 +203,8 @@ fn problems(
     opening: &OpenOptions,
     (runtime, asks_for_ops): (&Runtime, bool),
     console: &Console,
-) -> (Vec<MissingOp>, Vec<OpenError>) {
-    let problems = match input {
+) -> Found {
+    let problems: Vec<OpenError> = match input {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             console.remember(&source);
@@ -196,8 +214,10 @@ fn problems(
                 }
                 Ok(module) => {
                     let problems = in_module(&module, &source, runtime);
-                    let unknown = asks_for_ops.then(|| unknown_ops(&module, runtime));
-                    problems.into_iter().chain(unknown.flatten()).collect()
+                    // Names of others are those of plugins, which are not there.
+                    let prefix = if asks_for_ops { "" } else { "tf." };
+                    let unknown = unknown_ops(&module, prefix, runtime);
+                    problems.into_iter().chain(unknown).collect()
                 }
                 Err(diagnostics) => vec![OpenError::Text(diagnostics)],
             }
@@ -213,18 +233,18 @@ fn problems(
             loaded.err().into_iter().collect()
         }
     };
-    (Vec::new(), problems)
+    problems.into()
 }
 
-/// Returns the calls of operations by name that neither the runtime nor a plugin has.
-fn unknown_ops(module: &Module, runtime: &Runtime) -> Option<OpenError> {
+/// Returns the calls of operations by names with a prefix that neither the runtime nor a plugin has.
+fn unknown_ops(module: &Module, prefix: &str, runtime: &Runtime) -> Option<OpenError> {
     #[cfg(feature = "plugins")]
-    return super::plugin::known_ops(module, runtime)
+    return super::plugin::known_ops(module, prefix, runtime)
         .err()
         .map(OpenError::Text);
     #[cfg(not(feature = "plugins"))]
     {
-        let _ = (module, runtime);
+        let _ = (module, prefix, runtime);
         None
     }
 }

@@ -27,7 +27,7 @@ pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus
     let opening = options.dims.open_options(true);
     let (title, document, text) = match options.view {
         View::Graph => {
-            let graph = graph::Graph::new(&name, module(&input, &opening)?);
+            let graph = graph::Graph::new(&name, module(&input, &opening)?, &opening);
             ("Graph", json(&graph), graph.text())
         }
         View::Weights => {
@@ -64,7 +64,7 @@ fn json(view: &impl serde::Serialize) -> serde_json::Value {
 /// Those of [`Input::module_with`], and of decompiling.
 pub fn graph_page(input: &Input, opening: &OpenOptions) -> Result<(String, String), OpenError> {
     let name = input.name();
-    let document = json(&graph::Graph::new(name, module(input, opening)?));
+    let document = json(&graph::Graph::new(name, module(input, opening)?, opening));
     let page = page::page(&format!("Graph of {name}"), &document);
     Ok((page, document.to_string()))
 }

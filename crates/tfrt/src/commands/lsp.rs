@@ -62,7 +62,11 @@ impl Kernels {
         let input = Input::Text(source.clone());
         let warnings = Warnings::default();
         let opening = OpenOptions::new().warnings(warnings.clone());
-        let (missing, mut errors) = check::in_model(&input, &opening, &self.runtime);
+        let check::Found {
+            missing,
+            problems: mut errors,
+            ..
+        } = check::in_model(&input, &opening, &self.runtime);
         let mut told = warnings.take();
         for missing in missing {
             told.push(missing.diagnostic(module));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tfrt::capi::codes;
 use tfrt::capi::{LoadError, functions};
 use tfrt::corert::CoreRuntime;
-use tfrt::ir::{Attribute, Diagnostics, Module};
+use tfrt::ir::{Attribute, Diagnostics, Module, ValueId};
 use tfrt::{Plugin, PluginOps, Runtime, RuntimeBuilder};
 
 use super::{print_json, print_line};
@@ -80,13 +80,14 @@ pub fn used(used: &UsedPlugins, builder: RuntimeBuilder) -> Result<RuntimeBuilde
     Ok(builder.plugins(ops))
 }
 
-/// Checks that the processor has all operations that a program calls by name. Handlers are values, and a program may make
-/// one that knows others: so only programs that are checked with plugins are asked.
+/// Checks that the processor has all operations that a program calls by name, or those by names with a prefix on handlers of
+/// the runtime. Handlers are values, and a program may make one that knows others: so only programs that are checked with
+/// plugins are asked for all.
 ///
 /// # Errors
 ///
 /// The calls of others.
-pub fn known_ops(module: &Module, runtime: &Runtime) -> Result<(), Diagnostics> {
+pub fn known_ops(module: &Module, prefix: &str, runtime: &Runtime) -> Result<(), Diagnostics> {
     let core = CoreRuntime::new(runtime.host());
     let cpu = core.cpu();
     let mut found = Diagnostics::default();
@@ -102,7 +103,14 @@ pub fn known_ops(module: &Module, runtime: &Runtime) -> Result<(), Diagnostics> 
         let Some(Attribute::String(name)) = module.op(op).attribute("op_name") else {
             return;
         };
+        let is_own = |value: &ValueId| {
+            let maker = module.defining_op(*value);
+            maker.is_some_and(|op| *module.op(op).name() == *"corert.get_op_handler")
+        };
+        let is_asked = prefix.is_empty() || module.op(op).operands().iter().any(is_own);
         if let Some(name) = name.as_str()
+            && is_asked
+            && name.starts_with(prefix)
             && core.op(name, &cpu).is_err()
         {
             let name = name.escape_debug();

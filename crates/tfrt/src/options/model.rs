@@ -91,6 +91,7 @@ pub struct InputOptions {
 
     /// Seed of --random: equal seeds give equal elements
     #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse_seed, allow_negative_numbers = true)]
     pub seed: u64,
 
     /// Use a compiled file where it lies, without reading it first: ready sooner, and weights are
@@ -271,6 +272,11 @@ pub enum View {
     Memory,
     /// Constants, and what their elements are like
     Weights,
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok();
+    number.ok_or_else(|| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 fn parse_tolerance(text: &str) -> Result<f64, String> {

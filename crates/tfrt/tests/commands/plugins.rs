@@ -103,7 +103,7 @@ fn plugin_is_checked_without_and_with_loading_it() {
     assert_eq!((status, &document["loads"]), (0, &Json::Bool(true)));
     assert_eq!(document["registered"]["kernels"][0]["op"], "CommandTwice");
     let (_, text, _) = output(&mut tfrt(&["plugin", "check", "--load", library]));
-    let told = "registers 1 operations and 3 kernels\n  the kernels are of 3 operations\n  \
+    let told = "registers 1 operation and 3 kernels\n  the kernels are of 3 operations\n  \
                 1 of them are not defined, and their kernels not called: CommandNowhere\n";
     assert!(text.ends_with(told), "{text}");
     // A library that ends the process ends one of its own.

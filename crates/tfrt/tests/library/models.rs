@@ -1,5 +1,6 @@
 //! Models: the library's interface, what the command makes of files, many calls at once.
 
+mod answers;
 mod calls;
 mod command;
 mod concurrency;

@@ -69,6 +69,7 @@ pub(in crate::passes) fn run(
         for (op, reason) in refused {
             warn(module, op, &reason, diagnostics);
         }
+        outputs(module, function, block, &facts, diagnostics);
         write(module, &facts, block);
         signature(module, function, block);
     }
@@ -240,6 +241,49 @@ fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagno
     };
     if told.clone().count() < MOST_WARNINGS && !told.any(is_said) {
         diagnostics.push(warning);
+    }
+}
+
+/// Warns of outputs of a model whose types are not those that it states. They are of the types that follow.
+fn outputs(
+    module: &Module,
+    function: OpId,
+    block: BlockId,
+    facts: &HashMap<ValueId, Fact>,
+    diagnostics: &mut Diagnostics,
+) {
+    let names = module.op(function).attribute("model.output_names");
+    let names = names.and_then(Attribute::as_array).unwrap_or(&[]);
+    let end = module.block(block).operations().last();
+    let returned = end.map_or(&[][..], |end| module.op(*end).operands());
+    for (name, value) in names.iter().zip(returned) {
+        let (Some(op), Some(found)) = (module.defining_op(*value), facts.get(value)) else {
+            continue;
+        };
+        let Type::Tensor(old) = module.value_type(*value) else {
+            continue;
+        };
+        let stated = of_type(module.value_type(*value));
+        let differs = |found: &Dim, stated: &Dim| {
+            let sizes = found.value().zip(stated.value());
+            sizes.is_some_and(|(found, stated)| found != stated)
+        };
+        let has_others = match (&found.dims, &stated.dims) {
+            (Some(found), Some(stated)) => {
+                let mut pairs = found.iter().zip(stated);
+                found.len() != stated.len() || pairs.any(|(a, b)| differs(a, b))
+            }
+            _ => false,
+        };
+        let of_others = found.dtype.zip(stated.dtype);
+        if has_others || of_others.is_some_and(|(found, stated)| found != stated) {
+            let node = module.node_prefix(op);
+            let name = name.as_str().unwrap_or_default().escape_debug();
+            let (stated, found) = (module.value_type(*value), ty(found, old));
+            let message = format!("{node}output '{name}' is stated to be {stated}, and is {found}");
+            let warning = Diagnostic::warning(codes::MISSTATED_OUTPUT, message);
+            diagnostics.push(module.place(warning, op));
+        }
     }
 }
 

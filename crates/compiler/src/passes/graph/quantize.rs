@@ -5,9 +5,14 @@
 //! that another exporter would have written, `onnx.QLinearConv`: its sums are exact, and rounded once. A result differs by at
 //! most one step from that of the floats, whose sums are rounded. It and those that the file has are noted as such whose sums
 //! may be scaled in `f32`, which `graph-layout` makes of them. Where any part is of another form, or a float is used by
-//! somebody else, nothing is done.
+//! somebody else, nothing is done. Products of matrices become `graph.quantized_dot` (`products.rs`), or `graph.integer_dot`
+//! where their results stay floats. What only moves elements moves bytes (`moves.rs`).
 //!
 //! It runs before constants are folded, which takes the integers away.
+
+mod convolution;
+mod moves;
+mod products;
 
 use tfrt_bef::DType;
 use tfrt_ir::{
@@ -29,21 +34,33 @@ pub(crate) const PASS: Pass = Pass {
     run: PassFn::WithContext(run),
 };
 
+/// The rules of operations whose results are quantised.
+const TO_BYTES: [Rule; 3] = [convolution::convolution, products::to_bytes, moves::moved];
+
+/// The rules of operations whose results stay floats.
+const TO_FLOATS: [Rule; 1] = [products::to_floats];
+
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         for block in inner_first(module, block) {
-            self::block(module, block);
-            rewrite::remove_unused(module, rows, block);
+            // What stays a float is what nothing quantises.
+            for rules in [&TO_BYTES[..], &TO_FLOATS] {
+                self::block(module, block, rules);
+                rewrite::remove_unused(module, rows, block);
+            }
         }
     }
 }
 
-/// Rewrites the operations of a block.
-fn block(module: &mut Module, block: BlockId) {
+/// Makes an operation on integers in the place of one, if there is any.
+type Rule = fn(&mut Rewrite<'_>, OpId) -> Option<()>;
+
+/// Rewrites the operations of a block by the first rule that takes each.
+fn block(module: &mut Module, block: BlockId, rules: &[Rule]) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
-        if convolution(&mut rewrite, op).is_none() {
+        if rules.iter().all(|rule| rule(&mut rewrite, op).is_none()) {
             if node::name(rewrite.module, op) == "onnx.QLinearConv" {
                 rewrite.module.set_attribute(op, ROUNDED_ONCE, note());
             }
@@ -51,6 +68,17 @@ fn block(module: &mut Module, block: BlockId) {
         }
     }
     rewrite.finish(&old);
+}
+
+/// Appends an operation that replaces another one's only result.
+fn replace(rewrite: &mut Rewrite<'_>, op: OpId, mut state: OpState) {
+    let result = rewrite.module.op(op).results()[0];
+    if let Some(shapes) = rewrite.module.op(op).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
+    }
+    let ty = rewrite.module.value_type(result).clone();
+    let made = rewrite.add(state.result(ty), op);
+    rewrite.values.insert(result, made);
 }
 
 /// Returns the value of a note that holds or is left out.
@@ -128,7 +156,7 @@ impl Scaled {
 }
 
 /// Returns the type of a tensor of `u8` or `i8`.
-fn bytes_of(module: &Module, value: ValueId) -> Option<DType> {
+pub(super) fn bytes_of(module: &Module, value: ValueId) -> Option<DType> {
     let dtype = attrs::dtype(&node::element(module.value_type(value))?)?;
     matches!(dtype, DType::Ui8 | DType::I8).then_some(dtype)
 }
@@ -282,68 +310,6 @@ pub(super) fn below_activations(module: &Module, mut value: ValueId, to: &Scaled
         }
         value = node::operand(module, op, 0)?;
     }
-}
-
-/// Makes a convolution of integers of `quantize`, if there is one of what is dequantised before it.
-fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
-    let module = &*rewrite.module;
-    if node::name(module, op) != "quantize" {
-        return None;
-    }
-    let result = module.op(op).results()[0];
-    let to = Scaled::of(module, op, result)?;
-    let conv = below_activations(module, node::operand(module, op, 0)?, &to)?;
-    if node::name(module, conv) != "conv" || node::int(module, conv, "transposed", 0) != 0 {
-        return None;
-    }
-    let [x, w] = [0, 1].map(|index| node::operand(module, conv, index));
-    let (x, w) = (Scaled::read(module, x?)?, Weights::read(module, w?, 0)?);
-    let units: Vec<f64> = w.scales.iter().map(|scale| scale * x.numbers.0).collect();
-    let bias = bias(module, node::operand(module, conv, 2), &units, to.numbers.0)?;
-    let mut stated = rewrite::stated(module, conv);
-    stated.retain(|(name, _)| name.as_str() != "transposed");
-    let shapes = module.op(op).attribute("model.shapes").cloned();
-    let ty = module.value_type(result).clone();
-    let zeros = [x.zero(rewrite, op), to.zero(rewrite, op)];
-    let filter_zero = match w.zero {
-        Some(zero) => rewrite.mapped(zero),
-        None => zero_of(rewrite, w.bytes, op),
-    };
-    let [x_bytes, x_scale, filter, filter_scale, scale] =
-        [x.bytes, x.scale, w.bytes, w.scale, to.scale].map(|value| rewrite.mapped(value));
-    let mut state = OpState::new("onnx.QLinearConv").operands([
-        x_bytes,
-        x_scale,
-        zeros[0],
-        filter,
-        filter_scale,
-        filter_zero,
-        scale,
-        zeros[1],
-    ]);
-    match bias {
-        Bias::Nothing => {}
-        Bias::Integers(steps) => state = state.operand(rewrite.mapped(steps)),
-        Bias::Rounded(steps) => {
-            let steps: Vec<i64> = steps.into_iter().map(i64::from).collect();
-            let steps = rewrite.constant(rewrite::integers_of(DType::I32, &steps), op);
-            state = state.operand(steps);
-        }
-    }
-    for (name, value) in stated {
-        let name = match name.as_str() {
-            "groups" => "group".into(),
-            _ => name,
-        };
-        state = state.attribute(name, value);
-    }
-    if let Some(shapes) = shapes {
-        state = state.attribute("model.shapes", shapes);
-    }
-    let state = state.attribute(ROUNDED_ONCE, note());
-    let made = rewrite.add(state.result(ty), op);
-    rewrite.values.insert(result, made);
-    Some(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{numbers, open};
 
 /// Returns a line that makes a constant of bytes.
-fn bytes(name: &str, seed: u32, extents: &str, n: usize, kind: &str) -> String {
+pub(super) fn bytes(name: &str, seed: u32, extents: &str, n: usize, kind: &str) -> String {
     let mut text = String::new();
     for number in numbers(seed, n) {
         write!(text, "{:02X}", ((number * 127.0) as i32 & 0xff) as u8).unwrap();
@@ -15,7 +15,7 @@ fn bytes(name: &str, seed: u32, extents: &str, n: usize, kind: &str) -> String {
 }
 
 /// Returns a line that makes a constant of one value.
-fn splat(name: &str, value: &str, ty: &str) -> String {
+pub(super) fn splat(name: &str, value: &str, ty: &str) -> String {
     format!("%{name} = \"onnx.Constant\"() {{value = dense<{value}> : {ty}}} : () -> {ty}\n")
 }
 

@@ -8,7 +8,7 @@ use tfrt::compiler::codes;
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar};
+use tfrt::ir::{Attribute, Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar};
 use tfrt::ops::names::onnx as names;
 use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
@@ -44,20 +44,37 @@ pub struct MissingOp {
     help: String,
 }
 
+/// The findings of a check.
+#[derive(Default)]
+pub struct Found {
+    /// Operations of a model that nothing runs.
+    pub missing: Vec<MissingOp>,
+    /// Other problems.
+    pub problems: Vec<OpenError>,
+    /// The names of dimensions of a model's inputs whose sizes each call gives.
+    pub open: Vec<String>,
+}
+
+impl From<Vec<OpenError>> for Found {
+    fn from(problems: Vec<OpenError>) -> Found {
+        Found {
+            problems,
+            ..Found::default()
+        }
+    }
+}
+
 /// Finds what is wrong with a model.
 ///
 /// Of one that can't be imported, operators without a kernel are told all the same: of its other nodes.
-pub fn in_model(
-    input: &Input,
-    opening: &OpenOptions,
-    runtime: &Runtime,
-) -> (Vec<MissingOp>, Vec<OpenError>) {
+pub fn in_model(input: &Input, opening: &OpenOptions, runtime: &Runtime) -> Found {
     let mut module = match input.module_with(opening) {
         Ok(Some(module)) => module,
-        Ok(None) => return (Vec::new(), Vec::new()),
+        Ok(None) => return Found::default(),
         Err(OpenError::Text(errors)) => return in_refused(input, errors, runtime),
-        Err(error) => return (Vec::new(), vec![error]),
+        Err(error) => return vec![error].into(),
     };
+    let open = open_dimensions(&module);
     upgrade(&mut module);
     let mut missing = missing(&module, runtime);
     let unknown = formats::missing(&module);
@@ -80,17 +97,33 @@ pub fn in_model(
         Ok(file) => Program::from_file(file, runtime).err(),
         Err(error) => Some(error),
     };
-    (missing, problem.into_iter().collect())
+    Found {
+        missing,
+        problems: problem.into_iter().collect(),
+        open,
+    }
+}
+
+/// Returns the names of the dimensions of a model's inputs that have no size, each once.
+fn open_dimensions(module: &Module) -> Vec<String> {
+    let mut open: Vec<String> = Vec::new();
+    for function in module.children(module.top()) {
+        let inputs = module.op(function).attribute("model.input_dims");
+        let inputs = inputs.and_then(Attribute::as_array).unwrap_or(&[]);
+        let dimensions = inputs.iter().filter_map(Attribute::as_array).flatten();
+        for name in dimensions.filter_map(Attribute::as_str) {
+            if !name.is_empty() && !open.iter().any(|known| known == name) {
+                open.push(name.to_owned());
+            }
+        }
+    }
+    open
 }
 
 /// Finds everything that is wrong with a model that can't be imported.
-fn in_refused(
-    input: &Input,
-    errors: Diagnostics,
-    runtime: &Runtime,
-) -> (Vec<MissingOp>, Vec<OpenError>) {
+fn in_refused(input: &Input, errors: Diagnostics, runtime: &Runtime) -> Found {
     let Some(Ok(mut survey)) = input.survey() else {
-        return (Vec::new(), vec![OpenError::Text(errors)]);
+        return vec![OpenError::Text(errors)].into();
     };
     upgrade(&mut survey.module);
     let unknown = survey.unknown.iter().map(MissingOp::unknown);
@@ -102,7 +135,11 @@ fn in_refused(
         true => Some(errors),
         false => Some(survey.problems),
     };
-    (all, problems.map(OpenError::Text).into_iter().collect())
+    Found {
+        missing: all,
+        problems: problems.map(OpenError::Text).into_iter().collect(),
+        open: Vec::new(),
+    }
 }
 
 /// Replaces operations in old forms by those that have a kernel. The messages of the pass are told when a model is

@@ -8,6 +8,7 @@ use tfrt::compiler::pipeline::Pipeline;
 use tfrt::ir::module::{OpId, ValueId};
 use tfrt::ir::visible::name;
 use tfrt::ir::{Attribute, Module};
+use tfrt::{OpenOptions, Warnings, input};
 
 use crate::commands::check::place;
 
@@ -26,7 +27,14 @@ pub struct Graph {
     functions: Vec<Function>,
     /// The number of occurrences of each operation.
     counts: BTreeMap<String, usize>,
+    /// The kernels that a quantised model becomes: of those on integers, and of those from and to floats, how many.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    quantized: BTreeMap<String, usize>,
 }
+
+/// The kernels that calculate with integers what is quantised, and those from and to floats.
+const ON_INTEGERS: [&str; 4] = ["qconv", "quantized_dot", "integer_dot", "qadd"];
+const BETWEEN: [&str; 3] = ["quantize", "DynamicQuantizeLinear", "dequantize"];
 
 #[derive(Serialize)]
 struct Function {
@@ -70,8 +78,9 @@ impl Numbers {
 }
 
 impl Graph {
-    /// Makes the view of a module.
-    pub fn new(file: &str, mut module: Module) -> Graph {
+    /// Makes the view of a module, which becomes kernels by the options of opening it.
+    pub fn new(file: &str, mut module: Module, opening: &OpenOptions) -> Graph {
+        let quantized = quantized(&module, opening);
         let pass = Pipeline::parse("graph-infer").expect("it is a pass");
         // It only adds what it finds.
         let _ = pass.run(&mut module);
@@ -81,6 +90,7 @@ impl Graph {
             file: file.to_owned(),
             functions: Vec::new(),
             counts: BTreeMap::new(),
+            quantized,
         };
         for function in module.children(module.top()) {
             if let Some(name) = module.symbol_name(function) {
@@ -154,6 +164,22 @@ impl Graph {
             .collect();
         let file = name(&self.file);
         writeln!(text, "{file}: {n} operations: {}", counts.join(", "))?;
+        if !self.quantized.is_empty() {
+            let listed = |names: &[&str]| {
+                let counts = names
+                    .iter()
+                    .filter_map(|name| Some(format!("{} {name}", self.quantized.get(*name)?)));
+                match counts.collect::<Vec<_>>() {
+                    counts if counts.is_empty() => "none".to_owned(),
+                    counts => counts.join(", "),
+                }
+            };
+            let (integers, between) = (listed(&ON_INTEGERS), listed(&BETWEEN));
+            writeln!(
+                text,
+                "kernels on integers: {integers}; from and to floats: {between}"
+            )?;
+        }
         for function in &self.functions {
             let list = |values: &[Value]| {
                 let shown = values.iter().map(|value| match &value.dimensions {
@@ -190,6 +216,37 @@ impl Graph {
         }
         Ok(())
     }
+}
+
+/// Counts the kernels that a model becomes of what is quantised in it; empty for one that is not quantised, or that becomes
+/// none.
+fn quantized(module: &Module, opening: &OpenOptions) -> BTreeMap<String, usize> {
+    let mut is_quantized = false;
+    module.walk_pre_order(module.top(), &mut |op| {
+        let name = module.op(op).name();
+        is_quantized |= ["Quantize", "QLinear", "QGemm", "Integer"]
+            .iter()
+            .any(|word| name.contains(word));
+    });
+    let mut counts = BTreeMap::new();
+    if !is_quantized || !input::is_graph(module) {
+        return counts;
+    }
+    // What is wrong with it is told where it is opened.
+    let opening = opening.clone().warnings(Warnings::default());
+    let Ok(lowered) = input::lower_as(module.clone(), &opening) else {
+        return counts;
+    };
+    lowered.walk_pre_order(lowered.top(), &mut |op| {
+        let name = lowered.op(op).name().as_str();
+        let own = ["cpu.fused.", "cpu.graph.", "cpu.onnx."]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix));
+        if let Some(own) = own.filter(|own| ON_INTEGERS.contains(own) || BETWEEN.contains(own)) {
+            *counts.entry(own.to_owned()).or_default() += 1;
+        }
+    });
+    counts
 }
 
 impl Value {

@@ -257,8 +257,14 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
         }
         (true, Some(Ok(registered))) => {
             let (n_ops, n_kernels) = (registered.ops.len(), registered.kernels.len());
+            let counted = |n: usize, one: &str| match n {
+                1 => format!("1 {one}"),
+                n => format!("{n} {one}s"),
+            };
             lines.push(format!(
-                "  loads: yes; registers {n_ops} operations and {n_kernels} kernels"
+                "  loads: yes; registers {} and {}",
+                counted(n_ops, "operation"),
+                counted(n_kernels, "kernel")
             ));
             let ops_of = |is_meant: fn(&&Kernel) -> bool| {
                 let kernels = registered.kernels.iter().filter(is_meant);
@@ -268,7 +274,8 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
                 ops
             };
             let (ops, undefined) = (ops_of(|_| true), ops_of(|kernel| !kernel.defined));
-            lines.push(format!("  the kernels are of {} operations", ops.len()));
+            let ops_told = counted(ops.len(), "operation");
+            lines.push(format!("  the kernels are of {ops_told}"));
             if !undefined.is_empty() {
                 let (n, names) = (undefined.len(), listed(&undefined, long));
                 lines.push(format!(

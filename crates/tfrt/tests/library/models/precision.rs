@@ -29,7 +29,7 @@ fn rounded_factors_change_results_little_where_the_processor_can() {
     let told = warnings.take();
     if !InstructionSet::AmxBf16.is_available() {
         assert_eq!(found, expected);
-        assert_eq!(told.iter().next().unwrap().code(), Some("TF0518"));
+        assert_eq!(told.iter().next().unwrap().code(), Some("TF0519"));
         return;
     }
     assert!(told.is_empty());

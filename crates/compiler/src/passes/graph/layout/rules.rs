@@ -7,7 +7,7 @@ use tfrt_ir::{
 use super::super::pointwise::{self, Operands};
 use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
-use super::super::{fused, node};
+use super::super::{fused, node, quantize};
 use super::images::{FIRST, ImageLayouts, LAST, permuted};
 use super::{affine, quantized};
 
@@ -173,9 +173,15 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -
 fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
-    if results[1..].iter().any(|result| !module.is_unused(*result)) || !node::is_f32(module, x) {
+    if results[1..].iter().any(|result| !module.is_unused(*result)) {
         return None;
     }
+    // The largest of bytes is one; their mean would be rounded.
+    let takes = match node::text(module, op, "kind") {
+        "max" => node::is_f32(module, x) || quantize::bytes_of(module, x).is_some(),
+        _ => node::is_f32(module, x),
+    };
+    takes.then_some(())?;
     let result = results[0];
     let is_global = node::int(module, op, "whole", 0) != 0;
     let (kernel, [dilations, pads, strides]) = match is_global {

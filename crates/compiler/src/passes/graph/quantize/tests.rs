@@ -84,3 +84,6 @@ fn convolutions_of_integers_are_made_as_written_without_the_pass() {
         assert!(!made.contains("model.rounded_once"), "{made}");
     }
 }
+
+mod moves;
+mod products;

@@ -1,0 +1,135 @@
+//! What the command says of models without running them: open sizes, stated types, integers, and mistakes on its line.
+
+use serde_json::Value as Json;
+
+use super::command::Folder;
+
+#[test]
+fn check_says_which_sizes_are_open() {
+    let folder = Folder::new("open");
+    let verdict = "two.onnx: ok, but for sizes that calls give (N): to check one, --dim N=SIZE\n";
+    assert_eq!(folder.printed("check two.onnx"), verdict);
+    let (_, stdout, _) = folder.run("check --json two.onnx");
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(document["files"][0]["open"], serde_json::json!(["N"]));
+    assert_eq!(document["files"][0]["ok"], true);
+    assert_eq!(folder.printed("check two.onnx --dim N=2"), "two.onnx: ok\n");
+}
+
+#[test]
+fn outputs_that_are_of_another_type_than_is_stated_are_warned_of() {
+    let folder = Folder::new("stated");
+    let text = |stated: &str| {
+        format!(
+            "func.func @main(%x: tensor<2x3xf32>) -> {stated} attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
+               %y = \"onnx.Relu\"(%x) : (tensor<2x3xf32>) -> {stated}
+               tfrt.return %y : {stated}
+             }}"
+        )
+    };
+    for stated in ["tensor<2x5xf32>", "tensor<3xf32>"] {
+        folder.write("wrong.mlir", text(stated));
+        let (status, stdout, stderr) = folder.run("check wrong.mlir");
+        assert_eq!((status, stdout.as_str()), (0, "wrong.mlir: ok\n"));
+        let message = format!(
+            "warning: output 'y' is stated to be {stated}, and is tensor<2x3xf32> [TF0518]"
+        );
+        assert!(stderr.contains(&message), "{stderr}");
+        assert_eq!(stderr.matches("TF0518").count(), 1, "{stderr}");
+    }
+    for stated in ["tensor<2x3xf32>", "tensor<?x3xf32>", "tensor<*xf32>"] {
+        folder.write("right.mlir", text(stated));
+        assert_eq!(folder.printed("check right.mlir"), "right.mlir: ok\n");
+    }
+}
+
+/// A product of quantised numbers, quantised again.
+const QUANTIZED: &str = r#"func.func @main(%x: tensor<4x8xf32>) -> tensor<*xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
+  %w = "onnx.Constant"() {value = dense<3> : tensor<8x5xi8>} : () -> tensor<8x5xi8>
+  %s = "onnx.Constant"() {value = dense<0.02> : tensor<f32>} : () -> tensor<f32>
+  %z = "onnx.Constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+  %wz = "onnx.Constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %q = "onnx.QuantizeLinear"(%x, %s, %z) : (tensor<4x8xf32>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+  %f = "onnx.DequantizeLinear"(%q, %s, %z) : (tensor<*xui8>, tensor<f32>, tensor<ui8>) -> tensor<*xf32>
+  %wf = "onnx.DequantizeLinear"(%w, %s, %wz) : (tensor<8x5xi8>, tensor<f32>, tensor<i8>) -> tensor<*xf32>
+  %m = "onnx.MatMul"(%f, %wf) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %p = "onnx.QuantizeLinear"(%m, %s, %z) : (tensor<*xf32>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+  %y = "onnx.DequantizeLinear"(%p, %s, %z) : (tensor<*xui8>, tensor<f32>, tensor<ui8>) -> tensor<*xf32>
+  tfrt.return %y : tensor<*xf32>
+}"#;
+
+#[test]
+fn inspect_counts_what_is_calculated_with_integers() {
+    let folder = Folder::new("integers");
+    folder.write("q.mlir", QUANTIZED);
+    let line = |arguments: &str| {
+        let text = folder.printed(&format!("inspect graph q.mlir{arguments}"));
+        text.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        line(""),
+        "kernels on integers: 1 quantized_dot; from and to floats: 1 quantize, 1 dequantize"
+    );
+    let written = line(" --no-quantize");
+    assert!(
+        written.starts_with("kernels on integers: none; from and to floats: 2 quantize"),
+        "{written}"
+    );
+    let (_, stdout, _) = folder.run("inspect graph q.mlir --json");
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(document["quantized"]["quantized_dot"], 1);
+    // What is not quantised has no such line.
+    let plain = folder.printed("inspect graph two.onnx");
+    assert!(!plain.contains("kernels on integers"), "{plain}");
+}
+
+#[test]
+fn results_with_integers_are_a_step_from_those_without() {
+    let folder = Folder::new("step");
+    folder.write("q.mlir", QUANTIZED);
+    folder.printed("run q.mlir --random --seed 5 --no-quantize --output y=y.npy");
+    let (status, _, stderr) =
+        folder.run("run q.mlir --random --seed 5 --expect y=y.npy --tolerance 0.0201");
+    assert_eq!(status, 0, "{stderr}");
+}
+
+#[test]
+fn a_file_in_the_place_of_a_view_is_told_what_to_do() {
+    let folder = Folder::new("view");
+    let said = folder.refused("inspect two.onnx", 2);
+    let hint = "The view comes before the file: tfrt inspect graph two.onnx\n";
+    assert!(said.ends_with(hint), "{said}");
+}
+
+#[test]
+fn a_seed_below_0_is_told_the_range() {
+    let folder = Folder::new("seed");
+    let said = folder.refused("run two.onnx --random --seed -1", 2);
+    let message = "invalid value '-1' for '--seed <N>': expected a whole number from 0 to 18446744073709551615";
+    assert!(said.contains(message), "{said}");
+}
+
+#[cfg(feature = "plugins")]
+#[test]
+fn names_of_operations_that_nothing_has_are_told() {
+    let folder = Folder::new("names");
+    let text = |name: &str| {
+        format!(
+            "func.func @main(%c: !tfrt.chain, %x: !corert.tensorhandle) -> !corert.tensorhandle {{
+               %cpu = corert.get_op_handler %c \"cpu\"
+               %y = corert.executeop(%cpu) \"{name}\"(%x) : 1
+               tfrt.return %y : !corert.tensorhandle
+             }}"
+        )
+    };
+    folder.write("known.mlir", text("tf.Relu"));
+    assert_eq!(folder.printed("check known.mlir"), "known.mlir: ok\n");
+    folder.write("unknown.mlir", text("tf.Reluu"));
+    let (status, stdout, stderr) = folder.run("check unknown.mlir");
+    assert_eq!((status, stdout.as_str()), (1, "unknown.mlir: rejected\n"));
+    let message = "calls 'tf.Reluu', which neither tfrt nor a plugin has [TF1409]";
+    assert!(stderr.contains(message), "{stderr}");
+    // Other names may be those of handlers and plugins.
+    folder.write("own.mlir", text("my.op"));
+    assert_eq!(folder.printed("check own.mlir"), "own.mlir: ok\n");
+}
