@@ -8,6 +8,7 @@ use super::few_rows::FewRows;
 #[cfg(target_arch = "x86_64")]
 use super::tile::HalfVectors;
 use super::tile::{FullVectors, RowSource, TileOfWidth};
+use crate::math::byte_gemm::ByteInstructions;
 
 /// An instruction set that panels are laid out for.
 ///
@@ -68,6 +69,15 @@ impl InstructionSet {
             InstructionSet::Plain => true,
             InstructionSet::Avx2 => processor::has_avx2(),
             InstructionSet::Avx512 => processor::has_avx512(),
+        }
+    }
+
+    /// Returns the best instructions that products of bytes may use in this process.
+    pub(crate) fn limit_of_bytes() -> ByteInstructions {
+        match LIMIT.get() {
+            None | Some(InstructionSet::Avx512) => ByteInstructions::Amx,
+            Some(InstructionSet::Avx2) => ByteInstructions::Avx2,
+            Some(InstructionSet::Plain) => ByteInstructions::Plain,
         }
     }
 
