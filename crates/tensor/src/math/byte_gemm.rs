@@ -10,8 +10,11 @@ use std::sync::Arc;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::parallel::{self, Parts};
+#[cfg(target_arch = "x86_64")]
+use super::vectorized;
 use crate::{DType, DenseHostTensor};
 
+#[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "a listed module")]
 mod amx;
 mod epilogue;
@@ -39,7 +42,7 @@ const COLUMNS: usize = 16;
 pub(crate) const BEHIND: usize = 64;
 /// The least number of rows of a part that a thread makes.
 const PART_ROWS: usize = 24;
-/// The same for right sides that are larger than a processor's second cache, which are read for each part.
+/// The least number of rows of a part if the right side, which is read for each, is larger than a second cache.
 const MORE_PART_ROWS: usize = 96;
 
 /// The size of right sides, in bytes, that stay in a processor's second cache.
@@ -153,6 +156,54 @@ impl PackedBytes {
     }
 }
 
+/// Windows of images that are multiplied where they lie. Pixels follow each other in lines, of which each has more windows
+/// than are wanted.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct LeftLines<'a> {
+    /// The images, as unsigned bytes, from the first window on.
+    pub(crate) bytes: &'a [u8],
+    /// Number of bytes of a pixel.
+    pub(crate) pixel: usize,
+    /// Where the blocks of a window's bytes, each of [`BEHIND`], begin.
+    pub(crate) offsets: &'a [usize],
+    /// Number of windows from the first one of the first line to the last wanted one of the last.
+    pub(crate) n_rows: usize,
+    /// Number of windows of a line, and of those that are wanted.
+    pub(crate) of_line: (usize, usize),
+    /// The zero point of unsigned bytes.
+    pub(crate) zero: i32,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl LeftLines<'_> {
+    /// Returns whether products by a packed matrix can be made so.
+    pub(crate) fn can_meet(b: &PackedBytes) -> bool {
+        matches!(&b.panels, Panels::Quads(panels) if panels.is_symmetric())
+    }
+
+    /// Multiplies wanted windows, and makes bytes of the sums, as [`LeftRows::requantize`] does.
+    pub(crate) fn requantize(
+        &self,
+        b: &PackedBytes,
+        (by, first): (&ByteEpilogue, usize),
+        out: &mut [u8],
+    ) {
+        let Panels::Quads(panels) = &b.panels else {
+            return;
+        };
+        let n_quads = self.offsets.len() * BEHIND / 4;
+        let rows = (self.n_rows, n_quads);
+        let left = quads::Left::new(self.bytes, self.pixel, self.offsets, rows);
+        let mut lines = quads::Lines {
+            finish: epilogue::ByteRows::new(by, first, out),
+            n_rows: self.of_line.0,
+            n_wanted: self.of_line.1,
+        };
+        let bias = by.bias(first..first + b.n_columns);
+        panels.multiply_blocks(&left, self.zero, bias, &mut lines);
+    }
+}
+
 /// Returns whether all numbers are of the range of `u8` or `i8`.
 pub(crate) fn are_bytes(zeros: &[i32]) -> bool {
     zeros.iter().all(|zero| (-128..=255).contains(zero))
@@ -172,6 +223,22 @@ pub(crate) fn bias(dtype: DType) -> Result<i32, Error> {
 /// Returns the bits that differ between a byte and the signed one that is `less` below it.
 pub(crate) const fn flip(less: i32) -> u8 {
     if less == 0 { 0 } else { 0x80 }
+}
+
+/// Copies bytes, of which some bits are flipped.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn flip_into(from: &[u8], flip: u8, to: &mut [u8]) {
+    if flip == 0 {
+        return to.copy_from_slice(from);
+    }
+    vectorized(
+        #[inline(always)]
+        || {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = from ^ flip;
+            }
+        },
+    );
 }
 
 /// Multiplies rows of `u8` or `i8`, `[rows, depth]`, with no zero point, one, or one for each row, into sums of `i32`,

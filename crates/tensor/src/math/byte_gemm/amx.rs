@@ -4,19 +4,19 @@
 //! and releases them; the system keeps them for a thread that another one interrupts. Linux asks processes to request the
 //! registers, once.
 
+#[cfg(target_os = "linux")]
+pub(super) use linux::Tiles;
+
 /// Returns whether the processor has the instructions, and the system lets this process use them.
 pub(super) fn is_available() -> bool {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    return x86::is_available();
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    #[cfg(target_os = "linux")]
+    return linux::is_available();
+    #[cfg(not(target_os = "linux"))]
     return false;
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(super) use x86::Tiles;
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod x86 {
+#[cfg(target_os = "linux")]
+mod linux {
     use std::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
     use std::marker::PhantomData;

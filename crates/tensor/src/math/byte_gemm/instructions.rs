@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use tfrt_host::Error;
 
-use super::amx;
 use crate::math::packed_gemm::InstructionSet;
 
 /// The best instruction set that products of bytes may use in this process, if it was told.
@@ -86,7 +85,7 @@ impl ByteInstructions {
                 InstructionSet::Avx512.is_available() && has!("avx512vnni")
             }
             ByteInstructions::Amx => {
-                ByteInstructions::Avx512Vnni.is_present() && amx::is_available()
+                ByteInstructions::Avx512Vnni.is_present() && super::amx::is_available()
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{ByteInstructions, LeftRows, flip, vnni};
+use super::{ByteInstructions, LeftRows, flip, flip_into, vnni};
 use crate::math::vectorized;
 
 /// Number of columns of a panel.
@@ -143,20 +143,41 @@ impl QuadPanels {
             let flip = flip(rows.less) ^ 0x80;
             let mut copies = vec![0; (n_rows - in_place) * padded];
             let given = rows.bytes[in_place * depth..].chunks_exact(depth);
-            vectorized(
-                #[inline(always)]
-                || {
-                    for (copy, row) in copies.chunks_exact_mut(padded).zip(given) {
-                        for (copy, byte) in copy.iter_mut().zip(row) {
-                            *copy = byte ^ flip;
-                        }
-                    }
-                },
-            );
+            for (copy, row) in copies.chunks_exact_mut(padded).zip(given) {
+                flip_into(row, flip, &mut copy[..depth]);
+            }
             let rows = (n_rows - in_place, self.n_quads);
             let left = Left::new(&copies, padded, &self.offsets, rows);
             product.run(&left, in_place);
         }
+    }
+}
+
+impl QuadPanels {
+    /// Returns whether columns have no zero points, so that sums of rows are not asked for.
+    pub(super) fn is_symmetric(&self) -> bool {
+        self.zeros.is_empty()
+    }
+
+    /// Multiplies rows of unsigned bytes, with one zero point, whose blocks of the depth lie at offsets.
+    pub(super) fn multiply_blocks(
+        &self,
+        left: &Left<'_>,
+        zero: i32,
+        bias: &[i32],
+        finish: &mut impl Finish,
+    ) {
+        assert!(self.is_symmetric() && left.n_quads == self.n_quads);
+        let mut product = Product {
+            panels: self,
+            columns: 0..bias.len(),
+            bias,
+            zeros: &[zero],
+            added: 0,
+            row_sums: Vec::new(),
+            finish,
+        };
+        product.run(left, 0);
     }
 }
 
@@ -393,8 +414,10 @@ fn row_sums(rows: &LeftRows<'_>, n_rows: usize) -> Vec<i32> {
 }
 
 /// The least number of rows that tiles are worth.
+#[cfg(target_os = "linux")]
 const FEWEST_ROWS: usize = 3;
 /// The least number of rows, times columns, times blocks of the depth, that tiles are worth.
+#[cfg(target_os = "linux")]
 const FEWEST_BLOCKS: usize = 1 << 8;
 
 /// Returns the number of rows of tiles of at most `most` rows, which may overlap.
@@ -406,6 +429,38 @@ fn even_rows(n_rows: usize, most: usize) -> usize {
     fitting
         .min_by_key(|rows| n_rows.div_ceil(*rows) * (rows + 2))
         .unwrap_or(1)
+}
+
+/// Rows of a product of which only the first of each line are wanted.
+pub(super) struct Lines<F> {
+    pub(super) finish: F,
+    /// Number of rows of a line.
+    pub(super) n_rows: usize,
+    /// Number of those that are wanted.
+    pub(super) n_wanted: usize,
+}
+
+impl<F: Finish> Finish for Lines<F> {
+    fn finish(
+        &mut self,
+        row: usize,
+        columns: Range<usize>,
+        sums: &[[i32; WIDTH]],
+        added: &[i32; WIDTH],
+    ) {
+        let (mut row, mut sums) = (row, sums);
+        while !sums.is_empty() {
+            let (line, place) = (row / self.n_rows, row % self.n_rows);
+            let (of_line, rest) = sums.split_at(sums.len().min(self.n_rows - place));
+            let wanted = of_line.len().min(self.n_wanted.saturating_sub(place));
+            if wanted > 0 {
+                let row = line * self.n_wanted + place;
+                self.finish
+                    .finish(row, columns.clone(), &of_line[..wanted], added);
+            }
+            (row, sums) = (row + of_line.len(), rest);
+        }
+    }
 }
 
 /// Sums of `i32` in rows.

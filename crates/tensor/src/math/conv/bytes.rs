@@ -19,6 +19,8 @@ use crate::{DType, DenseHostTensor, Dims};
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "a listed module")]
 mod channels;
+#[cfg(target_arch = "x86_64")]
+mod lines;
 mod requantized;
 
 pub use requantized::convolve_requantized_into;
@@ -48,7 +50,7 @@ enum Form {
 struct Depthwise {
     /// `[taps, channels]`, without zero points.
     factors: Vec<i16>,
-    /// The same as signed bytes, if that is possible and there are instructions for them.
+    /// The factors as signed bytes, if that is possible and there are instructions for them.
     #[cfg(target_arch = "x86_64")]
     quick: Option<channels::ChannelFilter>,
 }
@@ -159,7 +161,7 @@ pub fn convolve_bytes_into(
 ) -> Result<AsyncValue<Chain>, Error> {
     let checked = ByteConvolution::new(convolution, (x, zero), filter, &out.shape().to_dims())?;
     let (block, n_filters) = (checked.block(), checked.plan.filters);
-    let parts = checked.parts(out.n_elements());
+    let parts = checked.parts(out.n_elements(), 1);
     let x = x.clone();
     parallel::fill_parts(execution, out, parts, move |first, part: &mut [i32]| {
         let reading = x.read()?;
@@ -227,8 +229,17 @@ impl ByteConvolution {
         self.plan.block_len().saturating_mul(self.plan.filters)
     }
 
-    /// Returns the parts of `n_elements` of the result that threads make, of whole outputs.
-    fn parts(&self, n_elements: usize) -> Parts {
+    /// Returns the number of outputs that bytes are made of together: those of a line, if windows are read where they lie.
+    fn unit(&self) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.has_lines() {
+            return self.line_outputs();
+        }
+        1
+    }
+
+    /// Returns the parts of `n_elements` of the result that threads make, of as many outputs or a multiple.
+    fn parts(&self, n_elements: usize, unit: usize) -> Parts {
         let (n_outputs, filters) = (n_elements / self.plan.filters.max(1), self.plan.filters);
         let (operations, most) = match &self.filter.form {
             Form::Groups(packed) => match packed.first() {
@@ -237,7 +248,7 @@ impl ByteConvolution {
             },
             Form::Depthwise(_) => (self.plan.n_columns() / 8, n_outputs / LEAST_OUTPUTS),
         };
-        Parts::even(n_elements, filters, operations, most)
+        Parts::even(n_elements, unit * filters, operations, most)
     }
 
     fn image<'a>(&self, bytes: &'a [u8]) -> Bytes<'a> {

@@ -149,7 +149,7 @@ struct Block<'a> {
     /// Number of channels.
     n_own: usize,
     fours: &'a [Fours],
-    /// What is added to sums, and what they are multiplied by.
+    /// Numbers that are added to sums, and those that sums are multiplied by.
     added: [[i32; 16]; 4],
     factors: [[f32; 16]; 4],
     /// The bits that differ between bytes of images and unsigned ones.

@@ -41,12 +41,18 @@ pub fn convolve_requantized_into(
         )));
     }
     let block = checked.block();
-    let parts = checked.parts(out.n_elements());
+    let unit = checked.unit();
+    let parts = checked.parts(out.n_elements(), unit);
     let x = images.0.clone();
     parallel::fill_bytes_parts(execution, out, parts, move |first, part| {
         let reading = x.read()?;
         let mut scratch = Scratch::default();
         let mut output = first / n_filters;
+        #[cfg(target_arch = "x86_64")]
+        if unit > 1 {
+            checked.requantized_lines(reading.bytes(), output, &by, part, &mut scratch);
+            return Ok(());
+        }
         for part in part.chunks_mut(block) {
             checked.requantized(reading.bytes(), output, &by, part, &mut scratch);
             output += part.len() / n_filters;
