@@ -4,14 +4,12 @@
 //! and multiplied by the packed filter ([`byte_gemm`]); if each channel is a group of its own (depthwise), channels are
 //! multiplied side by side. All instructions give the same bits.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{ConvPlan, Convolution, channels_first};
-use crate::math::byte_gemm::{self, ByteEpilogue, ByteInstructions, LeftRows, PackedBytes, range};
+use crate::math::byte_gemm::{self, ByteEpilogue, ByteInstructions, LeftRows, PackedBytes};
 use crate::math::parallel::{self, Parts};
 use crate::math::vectorized;
 use crate::{DType, DenseHostTensor, Dims};
@@ -19,10 +17,13 @@ use crate::{DType, DenseHostTensor, Dims};
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "a listed module")]
 mod channels;
+mod gather;
 #[cfg(target_arch = "x86_64")]
 mod lines;
+mod quantized;
 mod requantized;
 
+pub use quantized::{Requantize, requantize_into};
 pub use requantized::convolve_requantized_into;
 
 /// The least number of outputs, whose channels don't mix, of a part that a thread makes.
@@ -386,64 +387,6 @@ impl ConvPlan {
         }
     }
 
-    /// Gathers the bytes that `n` outputs from one on read, of some channels, into a row for each; more bytes lie behind
-    /// the last one.
-    fn gather_bytes(
-        &self,
-        image: &Bytes<'_>,
-        (output, n): (usize, usize),
-        channels: Range<usize>,
-        patches: &mut Vec<u8>,
-    ) {
-        let n_own = channels.len();
-        let row_len = self.windows.n_taps() * n_own;
-        let (step, stride) = (self.step(), self.windows.0[2].window.stride * self.channels);
-        // Each row is filled.
-        patches.resize(n * row_len + byte_gemm::BEHIND, 0);
-        let mut pieces: SmallVec<[Piece; 16]> = SmallVec::new();
-        let mut row = 0;
-        while row < n {
-            let (start, own) = self.image(output + row);
-            let n_alike = self.windows.n_alike(own).min(n - row);
-            pieces.clear();
-            self.windows.runs(own, |tap, place, n_run| {
-                let (from, to) = (start + place * self.channels + channels.start, tap * n_own);
-                // A run whose elements are neighbours is one piece.
-                let (n_pieces, len) = match step == n_own {
-                    true => (1, n_run * n_own),
-                    false => (n_run, n_own),
-                };
-                pieces.extend((0..n_pieces).map(|index| Piece {
-                    from: from + index * step,
-                    to: to + index * n_own,
-                    len,
-                }));
-            });
-            let is_whole = pieces.iter().map(|piece| piece.len).sum::<usize>() == row_len;
-            for index in 0..n_alike {
-                let patches = &mut patches[(row + index) * row_len..];
-                if !is_whole {
-                    patches[..row_len].fill(image.around);
-                }
-                for piece in &pieces {
-                    let from = &image.bytes[piece.from + index * stride..];
-                    let to = &mut patches[piece.to..];
-                    // Bytes behind a short piece are those of the next one, which are written later.
-                    if is_whole
-                        && piece.len <= SHORT
-                        && let (Some(from), Some(to)) =
-                            (from.first_chunk::<SHORT>(), to.first_chunk_mut::<SHORT>())
-                    {
-                        *to = *from;
-                    } else {
-                        to[..piece.len].copy_from_slice(&from[..piece.len]);
-                    }
-                }
-            }
-            row += n_alike;
-        }
-    }
-
     /// Makes bytes of whole outputs from one on, whose channels don't mix.
     #[cfg(target_arch = "x86_64")]
     fn quick_channels(
@@ -550,136 +493,8 @@ impl ConvPlan {
     }
 }
 
-/// Number of bytes that are copied at once.
-const SHORT: usize = 32;
-
-/// Bytes of an image that a row of patches has in one piece.
-struct Piece {
-    from: usize,
-    to: usize,
-    len: usize,
-}
-
 /// Number of channels whose sums are in registers together.
 const SIDE_BY_SIDE: usize = 16;
-
-/// The numbers by which sums of a convolution become bytes: `(sum + bias) / scale`, rounded to integers, ties to even,
-/// plus `zero`, saturated.
-#[derive(Clone, Debug)]
-pub struct Requantize {
-    /// A scale, or one for each filter.
-    pub scales: Vec<f64>,
-    /// Nothing, or a summand for each filter, which is an integer of 32 bits.
-    pub bias: Vec<f64>,
-    /// The zero point of the results.
-    pub zero: f64,
-}
-
-impl Requantize {
-    /// Checks that sums can become a result, as [`requantize_into`] does.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if extents or types, or the numbers of scales or summands, don't fit.
-    pub fn check(&self, sums: &DenseHostTensor, out: &DenseHostTensor) -> Result<(), Error> {
-        let (from, to) = (sums.shape().to_dims(), out.shape().to_dims());
-        crate::dense::expect_dtype::<i32>(sums.metadata())?;
-        range(out.dtype())?;
-        let n_filters = from.last().copied().unwrap_or(0);
-        let fits = from.len() > 1
-            && channels_first::channels_first(&from) == to
-            && [1, n_filters].contains(&self.scales.len())
-            && [0, n_filters].contains(&self.bias.len());
-        if fits {
-            return Ok(());
-        }
-        let (n_scales, n_summands) = (self.scales.len(), self.bias.len());
-        Err(Error::invalid_argument(format!(
-            "sums of extents {from:?} with {n_scales} scales and {n_summands} summands don't fit a result of extents \
-             {to:?}"
-        )))
-    }
-}
-
-/// Quantises sums of convolutions with channels last to images with channels first.
-///
-/// # Shapes
-///
-/// `sums`: `[batch, output.., filters]`, of `i32`; `out`: `[batch, filters, output..]`, of `u8` or `i8`.
-///
-/// # Errors
-///
-/// Those of [`Requantize::check`] and of [`parallel::fill_bytes`].
-pub fn requantize_into(
-    execution: &ExecutionContext,
-    by: Requantize,
-    sums: &DenseHostTensor,
-    out: &DenseHostTensor,
-) -> Result<AsyncValue<Chain>, Error> {
-    by.check(sums, out)?;
-    let from = sums.shape().to_dims();
-    let n_filters = from[from.len() - 1];
-    let (least, largest) = range(out.dtype())?;
-    let n_places: usize = from[1..from.len() - 1].iter().product();
-    let sums = sums.clone();
-    let chunk = parallel::chunk_len(4, n_places.saturating_mul(TOGETHER));
-    parallel::fill_bytes(execution, out, chunk, move |first, part| {
-        let reading = sums.read()?;
-        let sums = reading.elements::<i32>()?;
-        let mut row = first / n_places;
-        let mut rest = part;
-        while !rest.is_empty() {
-            let (image, filter) = (row / n_filters, row % n_filters);
-            let n = TOGETHER.min(n_filters - filter).min(rest.len() / n_places);
-            let (rows, behind) = rest.split_at_mut(n * n_places);
-            let one = |index: usize| {
-                let filter = filter + index.min(n - 1);
-                let scale = by.scales.get(filter).or(by.scales.first());
-                let bias = by.bias.get(filter).copied().unwrap_or(0.0);
-                (scale.copied().unwrap_or(1.0), bias)
-            };
-            let filters: [(f64, f64); TOGETHER] = std::array::from_fn(one);
-            let (scales, biases) = (filters.map(|one| one.0), filters.map(|one| one.1));
-            let start = image * n_places * n_filters + filter;
-            vectorized(
-                #[inline(always)]
-                || {
-                    for place in 0..n_places {
-                        let sums = &sums[start + place * n_filters..][..n];
-                        let mut wide = [0.0; TOGETHER];
-                        for (wide, sum) in wide.iter_mut().zip(sums) {
-                            *wide = f64::from(*sum);
-                        }
-                        for ((wide, scale), bias) in wide.iter_mut().zip(scales).zip(biases) {
-                            let quotient = (*wide + bias) / scale;
-                            *wide = (quotient.round_ties_even() + by.zero).clamp(least, largest);
-                        }
-                        for (index, wide) in wide.iter().enumerate().take(n) {
-                            rows[index * n_places + place] = byte(*wide);
-                        }
-                    }
-                },
-            );
-            row += n;
-            rest = behind;
-        }
-        Ok(())
-    })
-}
-
-/// Number of filters whose sums, neighbours in memory, are quantised together.
-const TOGETHER: usize = 16;
-
-/// Returns the byte of a number of the range of `u8` or of `i8`; 0 for what is no number.
-#[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the lowest bits of a number in the range of either type are the byte"
-)]
-fn byte(value: f64) -> u8 {
-    value as i32 as u8
-}
 
 #[cfg(test)]
 mod tests;

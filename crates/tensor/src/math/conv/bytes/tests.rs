@@ -146,7 +146,7 @@ fn made_of_any_size(
         .map(|byte| number(x_type, *byte))
         .collect();
     let n_places: usize = output[1..=rank].iter().product();
-    let (least, largest) = range(x_type).unwrap();
+    let (least, largest) = byte_gemm::range(x_type).unwrap();
     let of = |index: usize| {
         let (image, filter, place) = (
             index / n_places / filters,
