@@ -58,6 +58,8 @@
 //! table, so that loops are compiled in this crate and nowhere else, and walks, chunks and errors once. What is only
 //! moved is moved as words of its size.
 
+#[allow(unsafe_code, reason = "a listed module")]
+mod amx;
 pub mod attention;
 pub mod boxes;
 mod broadcast;

@@ -1,45 +1,67 @@
 //! Products of matrices of bytes with exact sums of 32 bits: `(a - a_zero) (b - b_zero)`.
 //!
-//! The right side is packed once, into panels of sixteen columns. A panel has for each two rows the pairs of its columns, as
-//! signed bytes: those of `u8` are 128 less, and so are their zero points. Rows of the left side are made numbers of 16 bits
-//! without their zero points, so that two products are a sum of 32 bits, which does not saturate; that of a row, times the
-//! columns' zero points, is taken off at last. Sums wrap around, and so are exact up to a depth of [`MAX_DEPTH`], in any
-//! order: all instructions give the same bits.
-
-#![allow(
-    clippy::needless_range_loop,
-    reason = "loops over registers, whose numbers are known"
-)]
+//! The right side is packed once, for the best instructions that this process may use: in panels whose columns have their
+//! elements by fours ([`quads`]) or by pairs ([`pairs`]), as signed bytes: those of `u8` are 128 less, and so are their zero
+//! points. Sums wrap around, and so are exact up to a depth of [`MAX_DEPTH`], in any order: all instructions give the same
+//! bits.
 
 use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{parallel, vectorized};
+use super::parallel::{self, Parts};
+#[cfg(target_arch = "x86_64")]
+use super::vectorized;
 use crate::{DType, DenseHostTensor};
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "a listed module")]
+mod amx;
+mod epilogue;
+mod instructions;
+mod pairs;
+#[cfg(target_arch = "x86_64")]
+mod quads;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "a listed module")]
+mod vnni;
+
+pub use epilogue::ByteEpilogue;
+pub(crate) use epilogue::range;
+pub use instructions::ByteInstructions;
+use pairs::PairPanels;
+#[cfg(target_arch = "x86_64")]
+use quads::QuadPanels;
 
 /// The depth up to which no sum of products is above 32 bits.
 pub const MAX_DEPTH: usize = (1 << 31) / (255 * 255);
 
 /// Number of columns of a panel.
 const COLUMNS: usize = 16;
-/// Number of rows of a tile.
-const ROWS: usize = 4;
+/// Number of bytes behind the last row of a left side that are best there, too: rows are read further than they are long.
+pub(crate) const BEHIND: usize = 64;
+/// The least number of rows of a part that a thread makes.
+const PART_ROWS: usize = 24;
+/// The least number of rows of a part if the right side, which is read for each, is larger than a second cache.
+const MORE_PART_ROWS: usize = 96;
 
-/// The pairs of a panel's columns in two rows.
-type Pairs = [[i8; 2]; COLUMNS];
-/// The sums of a row and a panel.
-type Sums = [i32; COLUMNS];
+/// The size of right sides, in bytes, that stay in a processor's second cache.
+const SECOND_CACHE: usize = 1 << 20;
 
 /// A right side of a product, packed.
 #[derive(Debug)]
 pub struct PackedBytes {
-    /// For each panel its pairs of rows.
-    panels: Vec<Pairs>,
+    panels: Panels,
     depth: usize,
     n_columns: usize,
-    /// The zero points of the columns, of signed bytes; empty if all are 0.
-    zeros: Vec<i32>,
+}
+
+/// Panels of sixteen columns.
+#[derive(Debug)]
+enum Panels {
+    Pairs(PairPanels),
+    #[cfg(target_arch = "x86_64")]
+    Quads(QuadPanels),
 }
 
 impl PackedBytes {
@@ -60,6 +82,17 @@ impl PackedBytes {
 
     /// Packs the bytes of a matrix, as [`new`](Self::new) does.
     pub(crate) fn of_bytes(
+        extents: [usize; 2],
+        dtype: DType,
+        bytes: &[u8],
+        zeros: &[i32],
+    ) -> Result<PackedBytes, Error> {
+        PackedBytes::pack_for(ByteInstructions::best(), extents, dtype, bytes, zeros)
+    }
+
+    /// Packs bytes for instructions, which must be available.
+    pub(crate) fn pack_for(
+        set: ByteInstructions,
         [depth, n_columns]: [usize; 2],
         dtype: DType,
         bytes: &[u8],
@@ -76,16 +109,6 @@ impl PackedBytes {
             );
             return Err(Error::invalid_argument(message));
         }
-        let n_pairs = depth.div_ceil(2);
-        let mut panels = vec![[[0; 2]; COLUMNS]; n_columns.div_ceil(COLUMNS) * n_pairs];
-        for (row, bytes) in bytes.chunks_exact(n_columns.max(1)).enumerate() {
-            for (panel, bytes) in bytes.chunks(COLUMNS).enumerate() {
-                let pairs = &mut panels[panel * n_pairs + row / 2];
-                for (pair, byte) in pairs.iter_mut().zip(bytes) {
-                    pair[row % 2] = (byte ^ flip(less)).cast_signed();
-                }
-            }
-        }
         let mut zeros: Vec<i32> = zeros.iter().map(|zero| zero - less).collect();
         if zeros.is_empty() && less != 0 {
             zeros.push(-less);
@@ -93,11 +116,20 @@ impl PackedBytes {
         if zeros.iter().all(|zero| *zero == 0) {
             zeros.clear();
         }
+        let (extents, bytes) = ([depth, n_columns], (bytes, less));
+        let panels = match set {
+            ByteInstructions::Plain | ByteInstructions::Avx2 => {
+                Panels::Pairs(PairPanels::new(set, extents, bytes, zeros))
+            }
+            #[cfg(target_arch = "x86_64")]
+            _ => Panels::Quads(QuadPanels::new(set, extents, bytes, &zeros)),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => return Err(Error::internal("only x86-64 has these instructions")),
+        };
         Ok(PackedBytes {
             panels,
             depth,
             n_columns,
-            zeros,
         })
     }
 
@@ -106,8 +138,69 @@ impl PackedBytes {
         [self.depth, self.n_columns]
     }
 
-    fn n_pairs(&self) -> usize {
-        self.depth.div_ceil(2)
+    /// Returns the least number of rows that are worth reading the panels.
+    pub(crate) fn part_rows(&self) -> usize {
+        match self.depth * self.n_columns {
+            ..=SECOND_CACHE => PART_ROWS,
+            _ => MORE_PART_ROWS,
+        }
+    }
+
+    /// Returns about how many steps the processor takes for a sum.
+    pub(crate) fn operations(&self) -> usize {
+        match &self.panels {
+            Panels::Pairs(_) => self.depth / 16,
+            #[cfg(target_arch = "x86_64")]
+            Panels::Quads(panels) => self.depth / panels.at_a_time(),
+        }
+    }
+}
+
+/// Windows of images that are multiplied where they lie. Pixels follow each other in lines, of which each has more windows
+/// than are wanted.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct LeftLines<'a> {
+    /// The images, as unsigned bytes, from the first window on.
+    pub(crate) bytes: &'a [u8],
+    /// Number of bytes of a pixel.
+    pub(crate) pixel: usize,
+    /// Where the blocks of a window's bytes, each of [`BEHIND`], begin.
+    pub(crate) offsets: &'a [usize],
+    /// Number of windows from the first one of the first line to the last wanted one of the last.
+    pub(crate) n_rows: usize,
+    /// Number of windows of a line, and of those that are wanted.
+    pub(crate) of_line: (usize, usize),
+    /// The zero point of unsigned bytes.
+    pub(crate) zero: i32,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl LeftLines<'_> {
+    /// Returns whether products by a packed matrix can be made so.
+    pub(crate) fn can_meet(b: &PackedBytes) -> bool {
+        matches!(&b.panels, Panels::Quads(panels) if panels.is_symmetric())
+    }
+
+    /// Multiplies wanted windows, and makes bytes of the sums, as [`LeftRows::requantize`] does.
+    pub(crate) fn requantize(
+        &self,
+        b: &PackedBytes,
+        (by, first): (&ByteEpilogue, usize),
+        out: &mut [u8],
+    ) {
+        let Panels::Quads(panels) = &b.panels else {
+            return;
+        };
+        let n_quads = self.offsets.len() * BEHIND / 4;
+        let rows = (self.n_rows, n_quads);
+        let left = quads::Left::new(self.bytes, self.pixel, self.offsets, rows);
+        let mut lines = quads::Lines {
+            finish: epilogue::ByteRows::new(by, first, out),
+            n_rows: self.of_line.0,
+            n_wanted: self.of_line.1,
+        };
+        let bias = by.bias(first..first + b.n_columns);
+        panels.multiply_blocks(&left, self.zero, bias, &mut lines);
     }
 }
 
@@ -130,6 +223,22 @@ pub(crate) fn bias(dtype: DType) -> Result<i32, Error> {
 /// Returns the bits that differ between a byte and the signed one that is `less` below it.
 pub(crate) const fn flip(less: i32) -> u8 {
     if less == 0 { 0 } else { 0x80 }
+}
+
+/// Copies bytes, of which some bits are flipped.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn flip_into(from: &[u8], flip: u8, to: &mut [u8]) {
+    if flip == 0 {
+        return to.copy_from_slice(from);
+    }
+    vectorized(
+        #[inline(always)]
+        || {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = from ^ flip;
+            }
+        },
+    );
 }
 
 /// Multiplies rows of `u8` or `i8`, `[rows, depth]`, with no zero point, one, or one for each row, into sums of `i32`,
@@ -164,11 +273,11 @@ pub fn byte_product_into(
     // Whole rows, or of one row whole panels.
     let unit = match n_rows {
         ..=1 => COLUMNS,
-        _ => n_columns.saturating_mul(ROWS),
+        _ => n_columns.saturating_mul(b.part_rows()),
     };
-    let chunk = parallel::chunk_len(depth / 16, unit);
+    let parts = Parts::even(out.n_elements(), unit, b.operations(), usize::MAX);
     let a = a.clone();
-    parallel::fill(execution, out, chunk, move |first, part: &mut [i32]| {
+    parallel::fill_parts(execution, out, parts, move |first, part: &mut [i32]| {
         let reading = a.read()?;
         let (row, column) = (first / n_columns, first % n_columns);
         let rows = LeftRows {
@@ -200,223 +309,47 @@ impl LeftRows<'_> {
     /// Multiplies as many rows by the columns from one on, which begins a panel, into rows of the result; of one row
     /// perhaps some columns alone.
     pub(crate) fn multiply(&self, n_rows: usize, b: &PackedBytes, column: usize, out: &mut [i32]) {
-        let n_pairs = b.n_pairs();
-        let width = out.len().checked_div(n_rows).unwrap_or(0);
-        // Rows of a group stay near while all panels pass by.
-        let group = GROUP_PAIRS.div_ceil(n_pairs.max(1)).next_multiple_of(ROWS);
-        let mut pairs = Vec::new();
-        let mut sums = Vec::new();
-        for (index, out) in out.chunks_mut((group * width).max(1)).enumerate() {
-            let first = index * group;
-            let n_rows = out.len() / width;
-            pairs.clear();
-            sums.clear();
-            for row in first..first + n_rows {
-                sums.push(self.widen(row, &mut pairs));
-            }
-            let group = Group {
-                pairs: &pairs,
-                n_pairs,
-                sums: &sums,
-            };
-            for start in (0..width).step_by(COLUMNS) {
-                let panel = (column + start) / COLUMNS;
-                let panel = &b.panels[panel * n_pairs..][..n_pairs];
-                group.multiply(panel, (column + start, b), (start, width), out);
+        match &b.panels {
+            Panels::Pairs(panels) => panels.multiply(self, n_rows, column, out),
+            #[cfg(target_arch = "x86_64")]
+            Panels::Quads(panels) => {
+                let Some(width) = out.len().checked_div(n_rows).filter(|width| *width > 0) else {
+                    return;
+                };
+                let mut rows = quads::SumRows {
+                    out,
+                    width,
+                    first: column,
+                };
+                panels.multiply(self, n_rows, column..column + width, &[], &mut rows);
             }
         }
     }
 
-    /// Appends a row's pairs without its zero point, and returns its sum.
-    fn widen(&self, row: usize, pairs: &mut Vec<[i16; 2]>) -> i32 {
-        let bytes = &self.bytes[row * self.depth..][..self.depth];
-        let zero = self.zeros.get(row).or(self.zeros.first());
-        let (flip, zero) = (flip(self.less), zero.copied().unwrap_or(0) - self.less);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "zero points and differences of two bytes have 9 bits"
-        )]
-        let zero = zero as i16;
-        let one = move |byte: u8| i16::from((byte ^ flip).cast_signed()) - zero;
-        let (whole, rest) = bytes.as_chunks::<2>();
-        let first = pairs.len();
-        pairs.resize(first + bytes.len().div_ceil(2), [0; 2]);
-        let pairs = &mut pairs[first..];
-        vectorized(
-            #[inline(always)]
-            || {
-                for (pair, [x, y]) in pairs.iter_mut().zip(whole) {
-                    *pair = [one(*x), one(*y)];
-                }
-                if let ([byte], Some(pair)) = (rest, pairs.last_mut()) {
-                    *pair = [one(*byte), 0];
-                }
-                let sums = pairs.iter().map(|[x, y]| i32::from(*x) + i32::from(*y));
-                sums.sum()
-            },
-        )
-    }
-}
-
-/// Number of pairs of rows that are widened at a time: they fit the second cache.
-const GROUP_PAIRS: usize = 1 << 14;
-
-/// Rows that are multiplied by one panel after the other.
-struct Group<'a> {
-    pairs: &'a [[i16; 2]],
-    /// Number of pairs of a row.
-    n_pairs: usize,
-    /// The sum of each row.
-    sums: &'a [i32],
-}
-
-impl Group<'_> {
-    /// Multiplies the rows by a panel, into the columns from `start` on of rows of `width` elements.
-    fn multiply(
+    /// Multiplies as many rows, and makes bytes of the sums: those of the epilogue's columns from `first` on, in rows of all
+    /// its columns. `sums` is kept for the next call.
+    pub(crate) fn requantize(
         &self,
-        panel: &[Pairs],
-        (column, b): (usize, &PackedBytes),
-        (start, width): (usize, usize),
-        out: &mut [i32],
+        n_rows: usize,
+        b: &PackedBytes,
+        (by, first): (&ByteEpilogue, usize),
+        sums: &mut Vec<i32>,
+        out: &mut [u8],
     ) {
-        let len = COLUMNS.min(width - start);
-        let zeros: Sums = match &b.zeros[..] {
-            [] => [0; COLUMNS],
-            [zero] => [*zero; COLUMNS],
-            zeros => std::array::from_fn(|index| zeros.get(column + index).copied().unwrap_or(0)),
-        };
-        let mut row = 0;
-        while row < self.sums.len() {
-            let n = ROWS.min(self.sums.len() - row);
-            let pairs = &self.pairs[row * self.n_pairs..][..n * self.n_pairs];
-            let mut tile = [[0; COLUMNS]; ROWS];
-            multiply(pairs, n, panel, &mut tile);
-            for (index, tile) in tile.iter().enumerate().take(n) {
-                let sum = self.sums[row + index];
-                let out = &mut out[(row + index) * width + start..][..len];
-                match <&mut Sums>::try_from(&mut *out) {
-                    Ok(out) if b.zeros.is_empty() => *out = *tile,
-                    Ok(out) => without_zeros(tile, sum, &zeros, out),
-                    Err(_) => {
-                        let mut whole = *tile;
-                        without_zeros(tile, sum, &zeros, &mut whole);
-                        out.copy_from_slice(&whole[..len]);
-                    }
+        match &b.panels {
+            Panels::Pairs(panels) => {
+                sums.resize(n_rows * b.n_columns, 0);
+                panels.multiply(self, n_rows, 0, sums);
+                by.run(first, (sums, b.n_columns), out);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Panels::Quads(panels) => {
+                if n_rows == 0 || b.n_columns == 0 {
+                    return;
                 }
-            }
-            row += n;
-        }
-    }
-}
-
-/// Takes the sum of a row, times the columns' zero points, off its products.
-#[inline]
-fn without_zeros(products: &Sums, sum: i32, zeros: &Sums, out: &mut Sums) {
-    vectorized(
-        #[inline(always)]
-        || {
-            for column in 0..COLUMNS {
-                out[column] = products[column].wrapping_sub(sum.wrapping_mul(zeros[column]));
-            }
-        },
-    );
-}
-
-/// Makes the sums of up to [`ROWS`] rows and a panel.
-fn multiply(pairs: &[[i16; 2]], n_rows: usize, panel: &[Pairs], tile: &mut [Sums; ROWS]) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = avx2::simd() {
-        return simd.vectorize(avx2::Tile {
-            simd,
-            pairs,
-            n_rows,
-            panel,
-            tile,
-        });
-    }
-    plain(pairs, n_rows, panel, tile);
-}
-
-/// Makes the sums by no particular instructions.
-fn plain(pairs: &[[i16; 2]], n_rows: usize, panel: &[Pairs], tile: &mut [Sums; ROWS]) {
-    for (row, tile) in tile.iter_mut().enumerate().take(n_rows) {
-        let pairs = &pairs[row * panel.len()..][..panel.len()];
-        for ([x, y], columns) in pairs.iter().zip(panel) {
-            for (sum, [a, b]) in tile.iter_mut().zip(columns) {
-                let two = i32::from(*x) * i32::from(*a) + i32::from(*y) * i32::from(*b);
-                *sum = sum.wrapping_add(two);
-            }
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::{__m128i, __m256i};
-
-    use pulp::cast;
-    use pulp::x86::V3;
-
-    use super::{Pairs, ROWS, Sums};
-    use crate::math::packed_gemm::InstructionSet;
-
-    /// Returns the right to use the instructions, if the processor has them and the process may use them.
-    pub(super) fn simd() -> Option<V3> {
-        match InstructionSet::Avx2.is_available() {
-            true => V3::try_new(),
-            false => None,
-        }
-    }
-
-    /// Operands and sums of a tile.
-    pub(super) struct Tile<'a> {
-        pub simd: V3,
-        pub pairs: &'a [[i16; 2]],
-        pub n_rows: usize,
-        pub panel: &'a [Pairs],
-        pub tile: &'a mut [Sums; ROWS],
-    }
-
-    impl pulp::NullaryFnOnce for Tile<'_> {
-        type Output = ();
-
-        #[inline(always)]
-        fn call(self) {
-            match self.n_rows {
-                1 => self.rows::<1>(),
-                2 => self.rows::<2>(),
-                3 => self.rows::<3>(),
-                _ => self.rows::<ROWS>(),
-            }
-        }
-    }
-
-    impl Tile<'_> {
-        #[inline(always)]
-        fn rows<const N: usize>(self) {
-            let V3 { avx, avx2, .. } = self.simd;
-            let depth = self.panel.len();
-            let mut rows: [&[[i16; 2]]; N] = [&[]; N];
-            for row in 0..N {
-                rows[row] = &self.pairs[row * depth..][..depth];
-            }
-            let mut sums = [[avx._mm256_setzero_si256(); 2]; N];
-            for place in 0..depth {
-                let [low, high]: [__m128i; 2] = cast(self.panel[place]);
-                let columns = [
-                    avx2._mm256_cvtepi8_epi16(low),
-                    avx2._mm256_cvtepi8_epi16(high),
-                ];
-                for row in 0..N {
-                    let pair = avx._mm256_set1_epi32(cast::<[i16; 2], i32>(rows[row][place]));
-                    for half in 0..2 {
-                        let two = avx2._mm256_madd_epi16(pair, columns[half]);
-                        sums[row][half] = avx2._mm256_add_epi32(sums[row][half], two);
-                    }
-                }
-            }
-            for row in 0..N {
-                self.tile[row] = cast::<[__m256i; 2], Sums>(sums[row]);
+                let bias = by.bias(first..first + b.n_columns);
+                let mut rows = epilogue::ByteRows::new(by, first, out);
+                panels.multiply(self, n_rows, 0..b.n_columns, bias, &mut rows);
             }
         }
     }
@@ -430,45 +363,80 @@ mod tests {
     use super::*;
     use crate::Element;
 
-    /// Returns the product of seeded matrices, and what it is by its definition.
-    fn products<A: Element + Into<i32>, B: Element + Into<i32>>(
+    /// Checks that the products of seeded matrices by all instructions are those of the definition.
+    fn check<A: Element + Into<i32>, B: Element + Into<i32>>(
         [m, k, n]: [usize; 3],
         [of_rows, of_columns]: [&[i32]; 2],
         (a, b): (impl Fn(usize) -> A, impl Fn(usize) -> B),
-    ) -> [Vec<i32>; 2] {
+    ) {
         let host = HostContext::builder(KernelRegistry::new()).build();
         let execution = ExecutionContext::new(&RequestContext::new(&host));
         let a: Vec<A> = (0..m * k).map(|index| a(index * 7919 + 13)).collect();
         let b: Vec<B> = (0..k * n).map(|index| b(index * 104_729 + 7)).collect();
-        let tensor = DenseHostTensor::from_slice(host.allocator(), &[k, n], &b).unwrap();
-        let packed = Arc::new(PackedBytes::new(&tensor, of_columns).unwrap());
-        let rows = DenseHostTensor::from_slice(host.allocator(), &[m, k], &a).unwrap();
-        let out = DenseHostTensor::from_slice(host.allocator(), &[m, n], &vec![7_i32; m * n]);
-        let out = out.unwrap();
-        let done = byte_product_into(&execution, (&rows, of_rows.to_vec()), packed, &out);
-        host.queue().await_all(&[done.unwrap().into_any()]).unwrap();
         let zero = |zeros: &[i32], index: usize| zeros.get(index).or(zeros.first()).copied();
-        let wanted = (0..m).flat_map(|row| {
-            let (a, b) = (&a, &b);
-            (0..n).map(move |column| {
-                let each = (0..k).map(|depth| {
-                    let a: i32 = a[row * k + depth].into();
+        let mut wanted = vec![0_i32; m * n];
+        for (row, wanted) in wanted.chunks_exact_mut(n.max(1)).enumerate() {
+            let a_zero = zero(of_rows, row).unwrap_or(0);
+            for depth in 0..k {
+                let a: i32 = a[row * k + depth].into() - a_zero;
+                for (column, wanted) in wanted.iter_mut().enumerate() {
                     let b: i32 = b[depth * n + column].into();
-                    (a - zero(of_rows, row).unwrap_or(0))
-                        * (b - zero(of_columns, column).unwrap_or(0))
-                });
-                each.sum()
-            })
-        });
-        let wanted = wanted.collect();
-        [out.read().unwrap().elements().unwrap().to_vec(), wanted]
+                    *wanted += a * (b - zero(of_columns, column).unwrap_or(0));
+                }
+            }
+        }
+        let tensor = DenseHostTensor::from_slice(host.allocator(), &[k, n], &b).unwrap();
+        let rows = DenseHostTensor::from_slice(host.allocator(), &[m, k], &a).unwrap();
+        let reading = tensor.read().unwrap();
+        for set in ByteInstructions::ALL {
+            if !set.is_available() {
+                continue;
+            }
+            let packed =
+                PackedBytes::pack_for(set, [k, n], B::DTYPE, reading.bytes(), of_columns).unwrap();
+            let out = DenseHostTensor::from_slice(host.allocator(), &[m, n], &vec![7; m * n]);
+            let out = out.unwrap();
+            let operands = (&rows, of_rows.to_vec());
+            let done = byte_product_into(&execution, operands, Arc::new(packed), &out);
+            host.queue().await_all(&[done.unwrap().into_any()]).unwrap();
+            let found = out.read().unwrap().elements::<i32>().unwrap().to_vec();
+            let place = found.iter().zip(&wanted).position(|(a, b)| a != b);
+            assert_eq!(
+                place, None,
+                "{set:?}: [{m}, {k}, {n}], {of_rows:?}, {of_columns:?}"
+            );
+        }
+    }
+
+    fn unsigned(index: usize) -> u8 {
+        (index % 256) as u8
+    }
+
+    fn signed(index: usize) -> i8 {
+        (index % 256) as u8 as i8
+    }
+
+    /// Checks products of all types, with zero points of all kinds.
+    fn check_all(extents: [usize; 3]) {
+        let [m, _, n] = extents;
+        let rows: Vec<i32> = (0..m as i32).map(|row| row % 100).collect();
+        let columns: Vec<i32> = (0..n as i32).map(|column| column % 90 - 40).collect();
+        for zeros in [
+            [&[][..], &[]],
+            [&[3], &[0]],
+            [&[128], &[-7]],
+            [&rows, &columns],
+        ] {
+            check(extents, zeros, (unsigned, signed));
+            check(extents, zeros, (unsigned, unsigned));
+            check(extents, zeros, (signed, signed));
+            check(extents, zeros, (signed, unsigned));
+        }
     }
 
     #[test]
     fn products_are_exact() {
-        let unsigned = |index: usize| (index % 256) as u8;
-        let signed = |index: usize| (index % 256) as u8 as i8;
-        for extents @ [m, _, n] in [
+        for extents in [
             [1, 1, 1],
             [1, 384, 100],
             [3, 7, 16],
@@ -477,46 +445,43 @@ mod tests {
             [1, 2000, 300],
             [2, 0, 3],
             [0, 4, 4],
+            [100, 130, 48],
+            [33, 576, 64],
         ] {
-            let rows: Vec<i32> = (0..m as i32).map(|row| row % 100).collect();
-            let columns: Vec<i32> = (0..n as i32).map(|column| column % 90 - 40).collect();
-            for zeros in [
-                [&[][..], &[]],
-                [&[3], &[0]],
-                [&[128], &[-7]],
-                [&rows, &columns],
-            ] {
-                let [found, wanted] = products(extents, zeros, (unsigned, signed));
-                assert_eq!(found, wanted, "{extents:?}, {zeros:?}");
-                let [found, wanted] = products(extents, zeros, (unsigned, unsigned));
-                assert_eq!(found, wanted, "{extents:?}, {zeros:?}");
-                let [found, wanted] = products(extents, zeros, (signed, signed));
-                assert_eq!(found, wanted, "{extents:?}, {zeros:?}");
-            }
+            check_all(extents);
+        }
+    }
+
+    #[test]
+    fn any_number_of_rows_is_exact() {
+        for m in 1..=70 {
+            check([m, 67, 35], [&[5], &[]], (unsigned, signed));
+            check([m, 128, 32], [&[5], &[]], (signed, signed));
+        }
+    }
+
+    #[test]
+    fn any_depth_is_exact() {
+        for k in 1..=140 {
+            check([17, k, 17], [&[200], &[3]], (unsigned, unsigned));
+        }
+    }
+
+    #[test]
+    fn any_number_of_columns_is_exact() {
+        for n in 1..=70 {
+            check([9, 70, n], [&[200], &[]], (unsigned, signed));
         }
     }
 
     #[test]
     fn the_largest_sums_are_exact() {
-        let extents = [5, MAX_DEPTH, 17];
-        let zeros = [&[0][..], &[255]];
-        let [found, wanted] = products(extents, zeros, (|_| 255_u8, |_| 0_u8));
-        assert_eq!(found, wanted);
-    }
-
-    #[test]
-    fn instructions_agree() {
-        let pairs: Vec<[i16; 2]> = (0..4 * 90_i16)
-            .map(|index| [index - 100, 255 - index])
-            .collect();
-        let panel: Vec<Pairs> = (0..90_usize)
-            .map(|row| std::array::from_fn(|column| [(row * column % 256) as u8 as i8, -128]))
-            .collect();
-        for n_rows in 1..=ROWS {
-            let (mut found, mut wanted) = ([[0; COLUMNS]; ROWS], [[0; COLUMNS]; ROWS]);
-            multiply(&pairs, n_rows, &panel, &mut found);
-            plain(&pairs, n_rows, &panel, &mut wanted);
-            assert_eq!(found, wanted, "{n_rows} rows");
+        for m in [2, 17] {
+            let extents = [m, MAX_DEPTH, 17];
+            check(extents, [&[0], &[255]], (|_| 255_u8, |_| 0_u8));
+            check(extents, [&[255], &[0]], (|_| 0_u8, |_| 255_u8));
+            check(extents, [&[0], &[0]], (|_| 255_u8, |_| -128_i8));
+            check(extents, [&[127], &[127]], (|_| -128_i8, |_| -128_i8));
         }
     }
 }

@@ -37,7 +37,8 @@ mod patches;
 mod transposed;
 mod winograd;
 
-pub use bytes::{ByteEpilogue, convolve_requantized_into};
+pub use super::byte_gemm::ByteEpilogue;
+pub use bytes::convolve_requantized_into;
 pub use bytes::{PackedByteFilter, Requantize, convolve_bytes_into, requantize_into};
 pub use depthwise::convolve_depthwise_into;
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};

@@ -154,16 +154,29 @@ pub fn fill_bytes(
     chunk: NonZeroUsize,
     body: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
+    let parts = Parts::of_chunks(output.n_elements(), chunk);
+    fill_bytes_parts(execution, output, parts, body)
+}
+
+/// Runs [`fill_bytes`] with these parts.
+///
+/// # Errors
+///
+/// See [`fill_bytes`].
+pub(crate) fn fill_bytes_parts(
+    execution: &ExecutionContext,
+    output: &DenseHostTensor,
+    parts: Parts,
+    body: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync + 'static,
+) -> Result<AsyncValue<Chain>, Error> {
     output.metadata().len_bytes()?;
     let size = output.dtype().size_bytes().unwrap_or(1);
-    let n_elements = output.n_elements();
-    if n_elements <= chunk.get() {
-        if n_elements > 0 {
+    if parts.len() == 1 {
+        if output.n_elements() > 0 {
             body(0, output.write()?.bytes_mut())?;
         }
         return Ok(AsyncValue::available(Chain));
     }
-    let parts = Parts::of_chunks(n_elements, chunk);
     spread(execution, output, size, parts, Box::new(body))
 }
 

@@ -4,19 +4,30 @@
 //! and multiplied by the packed filter ([`byte_gemm`]); if each channel is a group of its own (depthwise), channels are
 //! multiplied side by side. All instructions give the same bits.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{ConvPlan, Convolution, channels_first};
-use crate::math::byte_gemm::{self, LeftRows, PackedBytes};
-use crate::math::{parallel, vectorized};
+use crate::math::byte_gemm::{self, ByteEpilogue, ByteInstructions, LeftRows, PackedBytes};
+use crate::math::parallel::{self, Parts};
+use crate::math::vectorized;
 use crate::{DType, DenseHostTensor, Dims};
 
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "a listed module")]
+mod channels;
+mod gather;
+#[cfg(target_arch = "x86_64")]
+mod lines;
+mod quantized;
 mod requantized;
 
-pub use requantized::{ByteEpilogue, convolve_requantized_into};
+pub use quantized::{Requantize, requantize_into};
+pub use requantized::convolve_requantized_into;
+
+/// The least number of outputs, whose channels don't mix, of a part that a thread makes.
+const LEAST_OUTPUTS: usize = 16;
 
 /// A filter of bytes, packed for convolutions in some number of groups.
 #[derive(Debug)]
@@ -31,8 +42,18 @@ pub struct PackedByteFilter {
 enum Form {
     /// For each group its matrix, `[taps * channels / groups, filters / groups]`.
     Groups(Vec<PackedBytes>),
-    /// Of filters with a channel each, `[taps, channels]` without zero points.
-    Depthwise(Vec<i16>),
+    /// Of filters with a channel each.
+    Depthwise(Depthwise),
+}
+
+/// A filter with a channel each.
+#[derive(Debug)]
+struct Depthwise {
+    /// `[taps, channels]`, without zero points.
+    factors: Vec<i16>,
+    /// The factors as signed bytes, if that is possible and there are instructions for them.
+    #[cfg(target_arch = "x86_64")]
+    quick: Option<channels::ChannelFilter>,
 }
 
 impl PackedByteFilter {
@@ -47,6 +68,16 @@ impl PackedByteFilter {
     /// `InvalidArgument` if the filter is of another type or of less than three dimensions, if its windows have more than
     /// [`MAX_DEPTH`](byte_gemm::MAX_DEPTH) elements, or if zero points or groups don't fit.
     pub fn new(
+        filter: &DenseHostTensor,
+        zeros: &[i32],
+        groups: usize,
+    ) -> Result<PackedByteFilter, Error> {
+        PackedByteFilter::pack_for(ByteInstructions::best(), filter, zeros, groups)
+    }
+
+    /// Packs a filter for instructions, which must be available.
+    fn pack_for(
+        set: ByteInstructions,
         filter: &DenseHostTensor,
         zeros: &[i32],
         groups: usize,
@@ -83,7 +114,11 @@ impl PackedByteFilter {
                         factor
                     }));
                 }
-                Form::Depthwise(factors)
+                Form::Depthwise(Depthwise {
+                    #[cfg(target_arch = "x86_64")]
+                    quick: channels::ChannelFilter::new(set, &factors, n_taps),
+                    factors,
+                })
             }
             _ => {
                 let packed = (0..groups).map(|group| {
@@ -100,7 +135,7 @@ impl PackedByteFilter {
                         _ => &zeros[filters],
                     };
                     let matrix_extents = [n_taps * own_channels, own_filters];
-                    PackedBytes::of_bytes(matrix_extents, filter.dtype(), &matrix, zeros)
+                    PackedBytes::pack_for(set, matrix_extents, filter.dtype(), &matrix, zeros)
                 });
                 Form::Groups(packed.collect::<Result<_, _>>()?)
             }
@@ -127,9 +162,9 @@ pub fn convolve_bytes_into(
 ) -> Result<AsyncValue<Chain>, Error> {
     let checked = ByteConvolution::new(convolution, (x, zero), filter, &out.shape().to_dims())?;
     let (block, n_filters) = (checked.block(), checked.plan.filters);
-    let chunk = checked.chunk_len();
+    let parts = checked.parts(out.n_elements(), 1);
     let x = x.clone();
-    parallel::fill(execution, out, chunk, move |first, part: &mut [i32]| {
+    parallel::fill_parts(execution, out, parts, move |first, part: &mut [i32]| {
         let reading = x.read()?;
         let (mut output, mut scratch) = (first / n_filters, Scratch::default());
         for part in part.chunks_mut(block) {
@@ -149,6 +184,7 @@ struct ByteConvolution {
     /// The number that elements are above signed bytes.
     less: i32,
     zero: i32,
+    dtype: DType,
 }
 
 impl ByteConvolution {
@@ -185,6 +221,7 @@ impl ByteConvolution {
             around,
             less,
             zero,
+            dtype: x.dtype(),
         })
     }
 
@@ -193,23 +230,81 @@ impl ByteConvolution {
         self.plan.block_len().saturating_mul(self.plan.filters)
     }
 
-    fn chunk_len(&self) -> NonZeroUsize {
-        parallel::chunk_len(self.plan.n_columns() / 16, self.block())
+    /// Returns the number of outputs that bytes are made of together: those of a line, if windows are read where they lie.
+    fn unit(&self) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.has_lines() {
+            return self.line_outputs();
+        }
+        1
     }
 
-    /// Makes the sums of whole outputs from one on, at most [`block`](Self::block).
-    fn sums(&self, bytes: &[u8], output: usize, out: &mut [i32], scratch: &mut Scratch) {
-        let image = Bytes {
+    /// Returns the parts of `n_elements` of the result that threads make, of as many outputs or a multiple.
+    fn parts(&self, n_elements: usize, unit: usize) -> Parts {
+        let (n_outputs, filters) = (n_elements / self.plan.filters.max(1), self.plan.filters);
+        let (operations, most) = match &self.filter.form {
+            Form::Groups(packed) => match packed.first() {
+                Some(packed) => (packed.operations(), n_outputs / packed.part_rows()),
+                None => (1, 1),
+            },
+            Form::Depthwise(_) => (self.plan.n_columns() / 8, n_outputs / LEAST_OUTPUTS),
+        };
+        Parts::even(n_elements, unit * filters, operations, most)
+    }
+
+    fn image<'a>(&self, bytes: &'a [u8]) -> Bytes<'a> {
+        Bytes {
             bytes,
             around: self.around,
             less: self.less,
             zero: self.zero,
-        };
-        let plan = &self.plan;
+        }
+    }
+
+    /// Makes the sums of whole outputs from one on, at most [`block`](Self::block).
+    fn sums(&self, bytes: &[u8], output: usize, out: &mut [i32], scratch: &mut Scratch) {
+        let (image, plan) = (self.image(bytes), &self.plan);
         match &self.filter.form {
             Form::Groups(packed) => plan.byte_block(&image, packed, output, out, scratch),
-            Form::Depthwise(factors) => {
+            Form::Depthwise(Depthwise { factors, .. }) => {
                 plan.byte_channels(&image, factors, output, out, &mut scratch.taps);
+            }
+        }
+    }
+}
+
+impl ByteConvolution {
+    /// Makes bytes of the sums of whole outputs from one on, at most [`block`](Self::block).
+    fn requantized(
+        &self,
+        bytes: &[u8],
+        output: usize,
+        by: &ByteEpilogue,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) {
+        let (image, plan) = (self.image(bytes), &self.plan);
+        match &self.filter.form {
+            Form::Groups(packed) => {
+                let n = out.len() / plan.filters;
+                for (group, packed) in packed.iter().enumerate() {
+                    let rows = plan.rows(&image, group, (output, n), &mut scratch.patches);
+                    let first = group * (plan.filters / plan.groups);
+                    rows.requantize(n, packed, (by, first), &mut scratch.sums, out);
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Form::Depthwise(Depthwise {
+                quick: Some(quick), ..
+            }) => {
+                plan.quick_channels(&image, quick, output, (by, self.dtype), out);
+            }
+            Form::Depthwise(Depthwise { factors, .. }) => {
+                let mut sums = std::mem::take(&mut scratch.sums);
+                sums.resize(out.len(), 0);
+                plan.byte_channels(&image, factors, output, &mut sums, &mut scratch.taps);
+                by.run(0, (&sums, plan.filters), out);
+                scratch.sums = sums;
             }
         }
     }
@@ -250,21 +345,9 @@ impl ConvPlan {
         Scratch { patches, sums, .. }: &mut Scratch,
     ) {
         let n = out.len() / self.filters;
-        let (own_channels, own_filters) = (self.channels / self.groups, self.filters / self.groups);
+        let own_filters = self.filters / self.groups;
         for (group, packed) in packed.iter().enumerate() {
-            let bytes = if self.is_pointwise() && self.groups == 1 {
-                &image.bytes[output * self.channels..][..n * self.channels]
-            } else {
-                let channels = group * own_channels..(group + 1) * own_channels;
-                self.gather(image.bytes, output, n, channels, image.around, patches);
-                &patches[..]
-            };
-            let rows = LeftRows {
-                bytes,
-                depth: self.n_columns(),
-                less: image.less,
-                zeros: &[image.zero],
-            };
+            let rows = self.rows(image, group, (output, n), patches);
             if self.groups == 1 {
                 rows.multiply(n, packed, 0, out);
                 continue;
@@ -277,6 +360,67 @@ impl ConvPlan {
             for (out, sums) in own {
                 out[group * own_filters..][..own_filters].copy_from_slice(sums);
             }
+        }
+    }
+
+    /// Returns what `n` outputs from one on read of a group, a row for each: in place, or gathered in `patches`.
+    fn rows<'a>(
+        &self,
+        image: &'a Bytes<'_>,
+        group: usize,
+        (output, n): (usize, usize),
+        patches: &'a mut Vec<u8>,
+    ) -> LeftRows<'a> {
+        let own_channels = self.channels / self.groups;
+        let bytes = if self.is_pointwise() && self.groups == 1 {
+            &image.bytes[output * self.channels..]
+        } else {
+            let channels = group * own_channels..(group + 1) * own_channels;
+            self.gather_bytes(image, (output, n), channels, patches);
+            &patches[..]
+        };
+        LeftRows {
+            bytes,
+            depth: self.n_columns(),
+            less: image.less,
+            zeros: std::slice::from_ref(&image.zero),
+        }
+    }
+
+    /// Makes bytes of whole outputs from one on, whose channels don't mix.
+    #[cfg(target_arch = "x86_64")]
+    fn quick_channels(
+        &self,
+        image: &Bytes<'_>,
+        filter: &channels::ChannelFilter,
+        output: usize,
+        (by, dtype): (&ByteEpilogue, DType),
+        out: &mut [u8],
+    ) {
+        let (channels, step) = (self.channels, self.step());
+        let stride = self.windows.0[2].window.stride * channels;
+        let around = vec![image.around; channels];
+        let outside = channels::Tap {
+            bytes: &around,
+            step: 0,
+        };
+        let mut taps = vec![outside; filter.n_taps()];
+        let (mut rest, mut output) = (out, output);
+        while !rest.is_empty() {
+            let (start, own) = self.image(output);
+            let n_alike = self.windows.n_alike(own).min(rest.len() / channels);
+            let (out, behind) = rest.split_at_mut(n_alike * channels);
+            (rest, output) = (behind, output + n_alike);
+            taps.fill(outside);
+            self.windows.runs(own, |tap, place, n_run| {
+                for (index, tap) in taps[tap..][..n_run].iter_mut().enumerate() {
+                    *tap = channels::Tap {
+                        bytes: &image.bytes[start + place * channels + index * step..],
+                        step: stride,
+                    };
+                }
+            });
+            channels::convolve(filter, &taps, (dtype, image.zero), by, out);
         }
     }
 
@@ -351,136 +495,6 @@ impl ConvPlan {
 
 /// Number of channels whose sums are in registers together.
 const SIDE_BY_SIDE: usize = 16;
-
-/// The numbers by which sums of a convolution become bytes: `(sum + bias) / scale`, rounded to integers, ties to even,
-/// plus `zero`, saturated.
-#[derive(Clone, Debug)]
-pub struct Requantize {
-    /// A scale, or one for each filter.
-    pub scales: Vec<f64>,
-    /// Nothing, or a summand for each filter, which is an integer of 32 bits.
-    pub bias: Vec<f64>,
-    /// The zero point of the results.
-    pub zero: f64,
-}
-
-impl Requantize {
-    /// Checks that sums can become a result, as [`requantize_into`] does.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if extents or types, or the numbers of scales or summands, don't fit.
-    pub fn check(&self, sums: &DenseHostTensor, out: &DenseHostTensor) -> Result<(), Error> {
-        let (from, to) = (sums.shape().to_dims(), out.shape().to_dims());
-        crate::dense::expect_dtype::<i32>(sums.metadata())?;
-        range(out.dtype())?;
-        let n_filters = from.last().copied().unwrap_or(0);
-        let fits = from.len() > 1
-            && channels_first::channels_first(&from) == to
-            && [1, n_filters].contains(&self.scales.len())
-            && [0, n_filters].contains(&self.bias.len());
-        if fits {
-            return Ok(());
-        }
-        let (n_scales, n_summands) = (self.scales.len(), self.bias.len());
-        Err(Error::invalid_argument(format!(
-            "sums of extents {from:?} with {n_scales} scales and {n_summands} summands don't fit a result of extents \
-             {to:?}"
-        )))
-    }
-}
-
-/// Returns the least and the largest number of a type that sums are quantised to.
-fn range(dtype: DType) -> Result<(f64, f64), Error> {
-    match dtype {
-        DType::Ui8 => Ok((0.0, 255.0)),
-        DType::I8 => Ok((-128.0, 127.0)),
-        dtype => {
-            let message = format!("sums can't be quantised to {dtype}: expected ui8 or i8");
-            Err(Error::invalid_argument(message))
-        }
-    }
-}
-
-/// Quantises sums of convolutions with channels last to images with channels first.
-///
-/// # Shapes
-///
-/// `sums`: `[batch, output.., filters]`, of `i32`; `out`: `[batch, filters, output..]`, of `u8` or `i8`.
-///
-/// # Errors
-///
-/// Those of [`Requantize::check`] and of [`parallel::fill_bytes`].
-pub fn requantize_into(
-    execution: &ExecutionContext,
-    by: Requantize,
-    sums: &DenseHostTensor,
-    out: &DenseHostTensor,
-) -> Result<AsyncValue<Chain>, Error> {
-    by.check(sums, out)?;
-    let from = sums.shape().to_dims();
-    let n_filters = from[from.len() - 1];
-    let (least, largest) = range(out.dtype())?;
-    let n_places: usize = from[1..from.len() - 1].iter().product();
-    let sums = sums.clone();
-    let chunk = parallel::chunk_len(4, n_places.saturating_mul(TOGETHER));
-    parallel::fill_bytes(execution, out, chunk, move |first, part| {
-        let reading = sums.read()?;
-        let sums = reading.elements::<i32>()?;
-        let mut row = first / n_places;
-        let mut rest = part;
-        while !rest.is_empty() {
-            let (image, filter) = (row / n_filters, row % n_filters);
-            let n = TOGETHER.min(n_filters - filter).min(rest.len() / n_places);
-            let (rows, behind) = rest.split_at_mut(n * n_places);
-            let one = |index: usize| {
-                let filter = filter + index.min(n - 1);
-                let scale = by.scales.get(filter).or(by.scales.first());
-                let bias = by.bias.get(filter).copied().unwrap_or(0.0);
-                (scale.copied().unwrap_or(1.0), bias)
-            };
-            let filters: [(f64, f64); TOGETHER] = std::array::from_fn(one);
-            let (scales, biases) = (filters.map(|one| one.0), filters.map(|one| one.1));
-            let start = image * n_places * n_filters + filter;
-            vectorized(
-                #[inline(always)]
-                || {
-                    for place in 0..n_places {
-                        let sums = &sums[start + place * n_filters..][..n];
-                        let mut wide = [0.0; TOGETHER];
-                        for (wide, sum) in wide.iter_mut().zip(sums) {
-                            *wide = f64::from(*sum);
-                        }
-                        for ((wide, scale), bias) in wide.iter_mut().zip(scales).zip(biases) {
-                            let quotient = (*wide + bias) / scale;
-                            *wide = (quotient.round_ties_even() + by.zero).clamp(least, largest);
-                        }
-                        for (index, wide) in wide.iter().enumerate().take(n) {
-                            rows[index * n_places + place] = byte(*wide);
-                        }
-                    }
-                },
-            );
-            row += n;
-            rest = behind;
-        }
-        Ok(())
-    })
-}
-
-/// Number of filters whose sums, neighbours in memory, are quantised together.
-const TOGETHER: usize = 16;
-
-/// Returns the byte of a number of the range of `u8` or of `i8`; 0 for what is no number.
-#[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the lowest bits of a number in the range of either type are the byte"
-)]
-fn byte(value: f64) -> u8 {
-    value as i32 as u8
-}
 
 #[cfg(test)]
 mod tests;

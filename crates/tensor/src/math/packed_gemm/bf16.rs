@@ -12,13 +12,14 @@ use std::ops::Range;
 
 use super::tile::{RowSource, Sums as TileSums};
 use super::{Block, BlockEpilogue, Lhs, Panels, RhsBlock};
+use crate::math::amx::Tiles;
 use crate::math::vectorized;
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod tiles;
 
 use tiles::{AHEAD, Sums, TileRow};
-pub(crate) use tiles::{Amx, DEPTH, SIDE};
+pub(crate) use tiles::{DEPTH, SIDE};
 
 /// Bytes of left rows that are laid at a time, unless two tiles of rows are more: half of the second cache.
 const LAID_BYTES: usize = 1 << 20;
@@ -60,8 +61,7 @@ pub(super) fn multiply(
 ) {
     let depth = right.layout.depth;
     let n_tiles = depth.div_ceil(DEPTH);
-    let amx = Amx::get().expect("panels are laid out for what the processor has");
-    let mut tiles = amx.configure();
+    let mut tiles = Tiles::new([SIDE; 2]);
     let at_once = (LAID_BYTES / 2 / (n_tiles * DEPTH).max(1) / ROWS).max(1) * ROWS;
     let right = RhsBlock::new(right, block.panels.clone());
     let mut strips = Strips::new(n_tiles);
@@ -79,8 +79,10 @@ pub(super) fn multiply(
                 let ahead = panel.elements.end + index * n_tiles * AHEAD;
                 let ahead = right.elements.get(ahead..).unwrap_or_default();
                 match panel.width {
-                    SIDE => tiles.multiply::<SIDE>(strip, elements, n_tiles, &mut sums, ahead),
-                    _ => tiles.multiply::<ROWS>(strip, elements, n_tiles, &mut sums, ahead),
+                    SIDE => {
+                        tiles.multiply_rounded::<SIDE>(strip, elements, n_tiles, &mut sums, ahead)
+                    }
+                    _ => tiles.multiply_rounded::<ROWS>(strip, elements, n_tiles, &mut sums, ahead),
                 }
                 let start = start - block.rows.start;
                 let end = start + n_rows;

@@ -4,11 +4,14 @@ use std::sync::OnceLock;
 
 use tfrt_host::Error;
 
-use super::bf16::{self, Amx};
+use super::bf16;
 use super::few_rows::FewRows;
 #[cfg(target_arch = "x86_64")]
 use super::tile::HalfVectors;
 use super::tile::{FullVectors, RowSource, TileOfWidth};
+use crate::math::byte_gemm::ByteInstructions;
+
+use crate::math::amx;
 
 /// An instruction set that panels are laid out for.
 ///
@@ -71,13 +74,24 @@ impl InstructionSet {
             InstructionSet::Plain => true,
             InstructionSet::Avx2 => processor::has_avx2(),
             InstructionSet::Avx512 => processor::has_avx512(),
-            InstructionSet::AmxBf16 => processor::has_avx512() && Amx::get().is_some(),
+            InstructionSet::AmxBf16 => {
+                processor::has_avx512() && amx::is_available(amx::Products::Bf16)
+            }
         }
     }
 
     /// Returns whether factors are rounded to `bf16`.
     pub const fn is_bf16(self) -> bool {
         matches!(self, InstructionSet::AmxBf16)
+    }
+
+    /// Returns the best instructions that products of bytes may use in this process.
+    pub(crate) fn limit_of_bytes() -> ByteInstructions {
+        match LIMIT.get() {
+            None | Some(InstructionSet::Avx512 | InstructionSet::AmxBf16) => ByteInstructions::Amx,
+            Some(InstructionSet::Avx2) => ByteInstructions::Avx2,
+            Some(InstructionSet::Plain) => ByteInstructions::Plain,
+        }
     }
 
     /// Returns the set's name, as in files of packed weights.

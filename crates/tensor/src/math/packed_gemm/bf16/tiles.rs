@@ -1,10 +1,6 @@
-//! AMX: eight tile registers, each of sixteen rows of 64 bytes, and instructions that multiply tiles of `bf16` numbers and
-//! add the products to tiles of `f32`.
-//!
-//! Rust has no stable intrinsics for them: the instructions are assembly. A process asks the system once whether it may use
-//! the registers ([`Amx::get`]); a thread configures them for some products ([`Amx::configure`]), and gives them back.
+//! Products of `bf16` numbers by AMX: tiles of sixteen rows, which the processor multiplies as a whole.
 
-use std::marker::PhantomData;
+use crate::math::amx::Tiles;
 
 /// Rows of a tile, and its columns of 32 bits.
 pub(crate) const SIDE: usize = 16;
@@ -22,54 +18,15 @@ pub(crate) const AHEAD: usize = SIDE * 2 * SIDE / 4;
 #[repr(align(64))]
 pub(crate) struct Sums(pub(crate) [[f32; 2 * SIDE]; 2 * SIDE]);
 
-/// The right to use the tile registers: the processor has them, and the system has allowed them to this process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Amx(());
-
-/// The tile registers of this thread, configured for whole tiles; given back at the end.
-pub(crate) struct Tiles(PhantomData<*const ()>);
-
-impl Amx {
-    /// Returns the right to use the registers, if this process has it. The system is asked once.
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    pub(crate) fn get() -> Option<Amx> {
-        use std::sync::OnceLock;
-
-        static IS_ALLOWED: OnceLock<bool> = OnceLock::new();
-        let is_allowed = IS_ALLOWED.get_or_init(|| linux::has_tiles() && linux::may_use_tiles());
-        is_allowed.then_some(Amx(()))
-    }
-
-    /// Returns `None`: the registers are used on Linux alone.
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-    pub(crate) fn get() -> Option<Amx> {
-        None
-    }
-
-    /// Configures the registers of this thread.
-    pub(crate) fn configure(self) -> Tiles {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-        linux::configure();
-        Tiles(PhantomData)
-    }
-}
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-impl Drop for Tiles {
-    fn drop(&mut self) {
-        linux::release();
-    }
-}
-
 impl Tiles {
-    /// Multiplies rows by columns: `left` has one tile of rows, or two, each `n` tiles deep, one behind the other; `right` has
+    /// Multiplies rows by columns, with tiles that are configured for two groups of sixteen rows: `left` has one tile of rows, or two, each `n` tiles deep, one behind the other; `right` has
     /// in each row the pairs of `WIDTH` columns, 16 or 32. Sums of rows or columns that there are not are left as they were.
     /// Meanwhile [`AHEAD`] elements of `ahead` for each tile of the depth come nearer, as far as there are so many.
     ///
     /// # Panics
     ///
-    /// If `left` has not one or two times `n` tiles, or `right` fewer pairs than `n` tiles are deep.
-    pub(crate) fn multiply<const WIDTH: usize>(
+    /// If the tiles are configured otherwise, `left` has not one or two times `n` tiles, or `right` fewer pairs than `n` tiles are deep.
+    pub(crate) fn multiply_rounded<const WIDTH: usize>(
         &mut self,
         left: &[TileRow],
         right: &[f32],
@@ -77,6 +34,7 @@ impl Tiles {
         sums: &mut Sums,
         ahead: &[f32],
     ) {
+        assert_eq!(self.n_rows(), [SIDE; 2]);
         assert!(
             left.len() == n * SIDE || left.len() == 2 * n * SIDE,
             "one tile of rows or two"
@@ -101,91 +59,8 @@ impl Tiles {
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod linux {
     use std::arch::asm;
-    use std::arch::x86_64::{__cpuid, __cpuid_count};
 
     use super::{SIDE, Sums, TileRow};
-
-    /// Bits of CPUID, leaf 7, register EDX: products of `bf16`, and tiles.
-    const FEATURES: u32 = 1 << 22 | 1 << 24;
-    /// Bit of CPUID, leaf 1, register ECX: the system saves registers that it is told of.
-    const OSXSAVE: u32 = 1 << 27;
-    /// Bits of the saved states: the configuration of tiles, and the tiles.
-    const STATES: u32 = 1 << 17 | 1 << 18;
-
-    /// Returns whether the processor has the instructions and the system saves the registers.
-    pub(super) fn has_tiles() -> bool {
-        let saves = __cpuid(0).eax >= 7 && __cpuid(1).ecx & OSXSAVE != 0;
-        if !saves || __cpuid_count(7, 0).edx & FEATURES != FEATURES {
-            return false;
-        }
-        let states: u32;
-        // SAFETY: the instruction is there, since the system uses it; it reads a register.
-        unsafe {
-            asm!("xgetbv", in("ecx") 0, out("eax") states, out("edx") _, options(nomem, nostack, preserves_flags));
-        }
-        states & STATES == STATES
-    }
-
-    /// Asks the system for the tiles: `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`. It refuses if the signal stack
-    /// of a thread is too small.
-    pub(super) fn may_use_tiles() -> bool {
-        let refused: isize;
-        // SAFETY: the call, 158, takes two numbers, and changes nothing but what this process may use.
-        unsafe {
-            asm!(
-                "syscall",
-                inlateout("rax") 158_isize => refused,
-                in("rdi") 0x1023,
-                in("rsi") 18,
-                out("rcx") _,
-                out("r11") _,
-                options(nostack),
-            );
-        }
-        refused == 0
-    }
-
-    /// The configuration: the form 1, then for each of sixteen registers the bytes of a row, and the number of rows.
-    #[repr(C, align(64))]
-    struct Configuration {
-        form: u8,
-        start_row: u8,
-        reserved: [u8; 14],
-        row_bytes: [u16; 16],
-        rows: [u8; 16],
-    }
-
-    static WHOLE_TILES: Configuration = {
-        let mut configuration = Configuration {
-            form: 1,
-            start_row: 0,
-            reserved: [0; 14],
-            row_bytes: [0; 16],
-            rows: [0; 16],
-        };
-        let mut index = 0;
-        while index < 8 {
-            configuration.row_bytes[index] = 64;
-            configuration.rows[index] = 16;
-            index += 1;
-        }
-        configuration
-    };
-
-    pub(super) fn configure() {
-        // SAFETY: who calls this has the right to use the registers; 64 bytes are read.
-        unsafe {
-            asm!("ldtilecfg [{}]", in(reg) &raw const WHOLE_TILES, options(nostack, readonly, preserves_flags));
-        }
-    }
-
-    pub(super) fn release() {
-        // SAFETY: as above. Nobody else uses the registers of this thread: the compiler does not, and others give them back
-        // before they return.
-        unsafe {
-            asm!("tilerelease", options(nomem, nostack, preserves_flags));
-        }
-    }
 
     /// Defines a function that multiplies some tiles of rows by some tiles of columns. All take the first tile of rows at
     /// `{a}`, the second one at `{c}`, and tiles of columns at `{b}`, whose rows lie `{apart}` bytes apart. Of `{ahead}`, some
