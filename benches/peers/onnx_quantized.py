@@ -1,4 +1,4 @@
-"""Quantised models: how fast they are here and in ONNX Runtime, and beside what they were quantised from.
+"""Models of fewer bits: how fast they are here and in ONNX Runtime or OpenVINO, and beside what they were made from.
 
     onnx_quantized.py COMMAND [--model WORD] [--threads N] [--rounds N] [--keep FOLDER] [--other COMMAND]
 
@@ -8,12 +8,15 @@ Runtime in turn, on each number of threads. Prints the medians of the rounds in 
 time / ours (above 1 we are faster), our time in f32 / quantised, and the deviation of our result from that of ONNX
 Runtime without its optimisations, relative to the largest element. With --other a second build is measured in turn, and
 its time printed last. Files stay in the folder of --keep, and are not made again.
+The row `bf16` is the model in f32 with `--precision bf16`, beside OpenVINO as it comes (`pip install openvino`), which
+computes so where there is AMX; without that package it is left out.
 
     benches/peers/setup.sh
     target/peers/venv/bin/python benches/peers/onnx_quantized.py target/release/tfrt
 """
 
 import argparse
+import importlib.util
 import json
 import pathlib
 import statistics
@@ -132,6 +135,8 @@ def files(name, folder):
         onnx.save(MODELS[name](), folder / "given.onnx")
         shape_inference.quant_pre_process(str(folder / "given.onnx"), str(source), skip_symbolic_shape=True)
     found = {"f32": source}
+    if importlib.util.find_spec("openvino"):
+        found["bf16"] = source
     for tool, make in TOOLS[name].items():
         path = folder / f"{name}_{tool.replace(' ', '_')}.onnx"
         if not path.exists():
@@ -155,6 +160,19 @@ def optimised(path, threads):
         except onnxruntime.capi.onnxruntime_pybind11_state.Fail:
             print(f"{path.name}: ONNX Runtime fails at {level.name}")
     return session(path, LEVELS.ORT_DISABLE_ALL, threads)
+
+
+class OpenVino:
+    """A session of OpenVINO, which chooses the precision itself."""
+
+    def __init__(self, path, threads):
+        import openvino
+
+        settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+        self.request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+
+    def run(self, _, values):
+        self.request.infer(values)
 
 
 def arguments(values, folder):
@@ -209,12 +227,13 @@ def main():
         print(f"{'model':24} {'T':>2} {'theirs':>8} {'ours':>8} {'ratio':>6} {'f32/q':>6} {'deviation':>9}")
         for name in (name for name in MODELS if options.model in name):
             values = feed(name, 101)
-            given = arguments(values, scratch)
+            inputs = arguments(values, scratch)
             in_f32 = {}
             for tool, path in files(name, folder).items():
+                given = inputs + (["--precision", "bf16"] if tool == "bf16" else [])
                 away = deviation(options.command, path, given, values, scratch)
                 for threads in [options.threads] if options.threads else (1, 2):
-                    run = optimised(path, threads)
+                    run = OpenVino(path, threads) if tool == "bf16" else optimised(path, threads)
                     their_time(run, values)
                     rounds = [[their_time(run, values)] + [our_time(one, path, given, threads) for one in commands]
                               for _ in range(options.rounds)]
