@@ -309,7 +309,7 @@ impl<F: Finish> Product<'_, F> {
     fn is_worth_tiles(&self, left: &Left<'_>) -> bool {
         let n_rows = left.n_rows();
         let n_blocks = n_rows * self.columns.len() * left.offsets().len();
-        n_rows >= FEWEST_ROWS && n_blocks >= FEWEST_BLOCKS
+        n_rows >= FEWEST_ROWS && left.n_quads >= FEWEST_QUADS && n_blocks >= FEWEST_BLOCKS
     }
 
     /// Makes all tiles, each of as many rows: the last ones overlap those before.
@@ -416,6 +416,9 @@ fn row_sums(rows: &LeftRows<'_>, n_rows: usize) -> Vec<i32> {
 /// The least number of rows that tiles are worth.
 #[cfg(target_os = "linux")]
 const FEWEST_ROWS: usize = 3;
+/// The least number of fours of a row that tiles, which have no less than [`QUADS`], are worth.
+#[cfg(target_os = "linux")]
+const FEWEST_QUADS: usize = 9;
 /// The least number of rows, times columns, times blocks of the depth, that tiles are worth.
 #[cfg(target_os = "linux")]
 const FEWEST_BLOCKS: usize = 1 << 8;
