@@ -1,4 +1,4 @@
-//! What the command says of models without running them: open sizes, stated types, integers, and mistakes on its line.
+//! Tests of what the command says of models without running them: open sizes, stated types, integers, and mistakes on its line.
 
 use serde_json::Value as Json;
 

@@ -4,28 +4,14 @@
 //! an operation whose elements are those of its operands, in another order, or the largest of some, is one on bytes.
 
 use tfrt_ir::{Module, OpId, OpState, Type, ValueId};
+use tfrt_ops::Traits;
 
 use super::super::node;
 use super::super::rewrite::{self, Rewrite};
 use super::{Scaled, below_activations, replace};
 
-/// Operations whose elements are those of operand 0.
-const MOVES: [&str; 14] = [
-    "broadcast",
-    "gather",
-    "gather_elements",
-    "gather_nd",
-    "identity",
-    "onnx.DepthToSpace",
-    "onnx.Flatten",
-    "onnx.SpaceToDepth",
-    "onnx.Squeeze",
-    "onnx.Unsqueeze",
-    "reshape",
-    "slice",
-    "tile",
-    "transpose",
-];
+/// Operations whose elements are those of operand 0, beside views.
+const MOVES: [&str; 4] = ["broadcast", "gather", "slice", "transpose"];
 
 /// Scales by which products with integers of 9 bits are neither infinite nor lose bits.
 const EXACT: std::ops::Range<f64> = 1e-30..1e30;
@@ -97,7 +83,12 @@ fn source(module: &Module, value: ValueId, to: &Scaled) -> Option<ValueId> {
 fn is_move(module: &Module, op: OpId) -> bool {
     let is_largest = || node::name(module, op) == "pool" && node::text(module, op, "kind") == "max";
     let has_one = module.op(op).results().len() == 1 && module.op(op).regions().is_empty();
-    has_one && (MOVES.contains(&node::name(module, op)) || is_largest())
+    let is_view = || node::row(module, op).is_some_and(|row| row.is(Traits::VIEW));
+    let is_on_host = !node::name(module, op).is_empty();
+    has_one
+        && is_on_host
+        && node::is_f32(module, module.op(op).results()[0])
+        && (MOVES.contains(&node::name(module, op)) || is_view() || is_largest())
 }
 
 /// Returns the type of an operation's result, of elements as another value has.

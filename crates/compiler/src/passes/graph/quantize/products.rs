@@ -38,7 +38,7 @@ struct Product {
     b: Right,
     b_scale: Scale,
     b_zero: Option<ValueId>,
-    /// What is added to the sums.
+    /// Integers that are added to the sums.
     steps: Option<ValueId>,
 }
 
