@@ -9,7 +9,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::byte_gemm::{self, LeftRows, MAX_DEPTH, PackedBytes};
 use super::elementwise::broadcast_extents;
-use super::{parallel, vectorized};
+use super::parallel::{self, Parts};
+use super::vectorized;
 use crate::{DType, DenseHostTensor};
 
 /// The numbers by which the sums of each column become an `f32`.
@@ -55,17 +56,17 @@ pub fn byte_product_scaled_into(
     // Whole rows, or of one row whole panels.
     let unit = match n_rows {
         ..=1 => 16,
-        _ => n_columns.saturating_mul(4),
+        _ => n_columns.saturating_mul(b.part_rows()),
     };
-    let chunk = parallel::chunk_len(depth / 16, unit);
+    let parts = Parts::even(out.n_elements(), unit, b.operations(), usize::MAX);
     let a = a.clone();
-    parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
+    parallel::fill_parts(execution, out, parts, move |first, part: &mut [f32]| {
         let reading = a.read()?;
         let (row, column) = (first / n_columns, first % n_columns);
         let n_rows = part.len().div_ceil(n_columns);
         let width = part.len() / n_rows;
         // Sums of few rows stay near.
-        let group = (NEAR / width).max(1).next_multiple_of(4);
+        let group = (NEAR / width).max(1).next_multiple_of(32);
         let mut sums = Vec::new();
         for (index, part) in part.chunks_mut(group * width).enumerate() {
             sums.clear();
@@ -85,8 +86,8 @@ pub fn byte_product_scaled_into(
     })
 }
 
-/// Number of sums that are made before they become numbers: they fit the first caches.
-const NEAR: usize = 1 << 14;
+/// Number of sums that are made before they become numbers: they fit the second cache.
+const NEAR: usize = 1 << 16;
 
 /// Makes numbers of the sums of whole rows.
 fn scale_rows(sums: &[i32], (factors, bias): (&[f32], &[f32]), scale: f32, out: &mut [f32]) {
