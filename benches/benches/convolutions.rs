@@ -26,7 +26,7 @@ use tfrt_benches::peers::process::{PeerProcess, onednn, python};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, ExecutionContext, HostContext, Promise, RequestContext};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
-use tfrt_tensor::math::packed_gemm::TensorEpilogue;
+use tfrt_tensor::math::packed_gemm::{InstructionSet, TensorEpilogue};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorView};
 
@@ -231,7 +231,12 @@ fn ours(
     let filter = TensorView::new(&filter, &[window, window, channels, filters]).expect("it fits");
     let around = Padding::Explicit(padding(window), padding(window));
     let convolution = Convolution::new(&[Window::new(window, stride, around); 2]);
-    let filter = PackedFilter::pack_best(host.allocator(), &convolution, &filter);
+    let filter = PackedFilter::pack_best(
+        host.allocator(),
+        InstructionSet::best(),
+        &convolution,
+        &filter,
+    );
     let filter = filter.expect("there is memory");
     let after = TensorEpilogue {
         shift: Some(tensor(&[filters])),

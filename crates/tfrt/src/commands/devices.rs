@@ -1,5 +1,7 @@
 //! `tfrt devices`: the devices that models run on, and why others are not there.
 
+use tfrt::tensor::math::byte_gemm::ByteInstructions;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{HostEvaluator, PlacementReport, Runtime, RuntimeBuilder};
 
 use super::print_line;
@@ -13,12 +15,26 @@ mod gpus;
 
 /// Lists the devices.
 pub fn devices() -> Result<ExitStatus, Failure> {
-    print_line("CPU:0  the processor")?;
+    print_line(&format!("CPU:0  the processor: {}", instructions()))?;
     match gpus::found() {
         Ok(lines) => lines.iter().try_for_each(|line| print_line(line))?,
         Err(reason) => print_line(&format!("GPU    none: {reason}"))?,
     }
     Ok(ExitStatus::Fine)
+}
+
+/// Returns the instructions that products run by in this process, for each type of factors.
+fn instructions() -> String {
+    let (floats, bytes) = (InstructionSet::best(), ByteInstructions::best());
+    let rounded = match InstructionSet::AmxBf16.is_available() {
+        true => "bf16 by amx",
+        false => "no bf16",
+    };
+    format!(
+        "f32 by {}, bytes by {}, {rounded}",
+        floats.name(),
+        bytes.name()
+    )
 }
 
 /// The error of a program whose nodes can't be placed any more.
