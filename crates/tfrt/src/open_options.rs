@@ -205,8 +205,8 @@ impl OpenOptions {
     }
 
     /// Sets the precision of factors in products and convolutions by constant weights, of a graph that is made faster. With
-    /// [`Precision::Bf16`] they are rounded to `bf16`, on processors that have AMX: several times faster, and each result is
-    /// off by about a part in 256 of its largest terms. On others nothing is rounded, which is a
+    /// [`Precision::Bf16`] they are rounded to `bf16`, on processors that have AMX: about twice as fast for large models, and
+    /// each result is off by about a part in 256 of its largest terms. On others nothing is rounded, which is a
     /// [warning](Self::warnings). Default: [`Precision::F32`].
     ///
     /// # Examples

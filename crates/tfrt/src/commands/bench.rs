@@ -15,9 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
-use tfrt::{
-    AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Precision, Program, Runtime,
-};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::devices::DeviceOption;
@@ -54,14 +52,7 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
     if let Input::Text(source) = &input {
         console.remember(source);
     }
-    refuse_compiled(
-        &input,
-        &[
-            ("--no-optimize", options.no_optimize),
-            ("--no-quantize", options.dims.no_quantize),
-            ("--precision", options.dims.precision != Precision::F32),
-        ],
-    )?;
+    refuse_compiled(&input, &options.dims, options.no_optimize)?;
     let progress = console.progress(&format!("opening {}", input.name()));
     let bench = Bench::new(options, limits, &input, None, console)?;
     drop(progress);

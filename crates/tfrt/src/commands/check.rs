@@ -16,6 +16,7 @@ use tfrt::{
 };
 
 use super::devices::{DeviceOption, UNPLACED, placement_document, placement_text};
+use super::limits::refuse_compiled;
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::console::{Console, Problem};
 use crate::failure::{ExitStatus, Failure};
@@ -44,6 +45,9 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
     let mut files = Vec::new();
     for path in &options.files {
         let input = Input::read(path);
+        if let Ok(input) = &input {
+            refuse_compiled(input, &options.dims, false)?;
+        }
         let kept = options.device.as_ref().and(input.as_ref().ok().cloned());
         let Found {
             missing,

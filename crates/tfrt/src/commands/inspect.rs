@@ -5,6 +5,7 @@ use tfrt::input::Input;
 use tfrt::ir::Module;
 use tfrt::{Formats, HostEvaluator, OpenError, OpenOptions};
 
+use super::limits::refuse_compiled;
 use super::{mapped, output, print_json, print_line};
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
@@ -18,6 +19,7 @@ mod weights;
 /// Shows one view of a model.
 pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = mapped::read(&options.file, options.input.mmap)?;
+    refuse_compiled(&input, &options.dims, false)?;
     if let Input::Text(source) = &input {
         console.remember(source);
     }

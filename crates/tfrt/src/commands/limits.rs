@@ -5,13 +5,13 @@ use tfrt::import::ReadLimits;
 use tfrt::input::Input;
 use tfrt::{
     Context, ContextBuilder, Error, ErrorCode, Formats, HostContext, OpenError, OpenOptions,
-    Program, Runtime, RuntimeBuilder, Untrusted,
+    Precision, Program, Runtime, RuntimeBuilder, Untrusted,
 };
 
 use super::mapped;
 use crate::console::Console;
 use crate::failure::{Failure, LimitReached};
-use crate::options::LimitOptions;
+use crate::options::{DimOptions, LimitOptions};
 
 impl LimitOptions {
     /// Reads a file, or maps it if that is asked for.
@@ -86,8 +86,13 @@ impl LimitOptions {
     }
 }
 
-/// Refuses options of compiling a model, each with whether it is given, for what was compiled before.
-pub fn refuse_compiled(input: &Input, options: &[(&str, bool)]) -> Result<(), Failure> {
+/// Refuses options of compiling a model for what was compiled before.
+pub fn refuse_compiled(input: &Input, dims: &DimOptions, no_optimize: bool) -> Result<(), Failure> {
+    let options = [
+        ("--no-optimize", no_optimize),
+        ("--no-quantize", dims.no_quantize),
+        ("--precision", dims.precision != Precision::F32),
+    ];
     let given = options.iter().find(|(_, is_given)| *is_given);
     match (input, given) {
         (Input::Bytes { name, .. }, Some((option, _))) => Err(Failure::Usage(format!(

@@ -18,7 +18,7 @@ use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
     AnyAsyncValue, Context, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output,
-    Placements, Precision, Program, Runtime, Warnings,
+    Placements, Program, Runtime, Warnings,
 };
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
@@ -123,14 +123,7 @@ fn read(options: &RunOptions, limits: &LimitOptions, console: &Console) -> Resul
     if matches!(input, Input::Model { .. }) && !options.calls_functions() {
         console.about_model();
     }
-    refuse_compiled(
-        &input,
-        &[
-            ("--no-optimize", options.no_optimize),
-            ("--no-quantize", options.dims.no_quantize),
-            ("--precision", options.dims.precision != Precision::F32),
-        ],
-    )?;
+    refuse_compiled(&input, &options.dims, options.no_optimize)?;
     Ok(input)
 }
 

@@ -36,8 +36,9 @@ pub struct DimOptions {
     #[arg(long, help_heading = "Options")]
     pub no_quantize: bool,
 
-    /// Precision of factors in products and convolutions by constant weights. bf16 is several times faster on processors
-    /// with AMX, and keeps 8 bits of each factor; sums stay f32. On others nothing is rounded, and a warning says so
+    /// Precision of factors in products and convolutions by constant weights. bf16 keeps 8 bits of each factor, and is about
+    /// twice as fast for large models on processors with AMX; sums stay f32. On others nothing is rounded, and a warning
+    /// says so
     #[arg(long, value_name = "TYPE", value_parser = Precision::from_str, default_value = "f32", help_heading = "Options")]
     pub precision: Precision,
 }

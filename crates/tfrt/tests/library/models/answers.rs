@@ -94,6 +94,31 @@ fn results_with_integers_are_a_step_from_those_without() {
 }
 
 #[test]
+fn memory_is_measured_of_what_is_written_too() {
+    let folder = Folder::new("memory");
+    folder.write("q.mlir", QUANTIZED);
+    for options in ["", " --no-quantize", " --precision bf16"] {
+        let text = folder.printed(&format!("inspect memory q.mlir --random{options}"));
+        assert!(text.contains("first call"), "{text}");
+    }
+}
+
+#[test]
+fn options_of_compiling_are_refused_for_what_is_compiled() {
+    let folder = Folder::new("compiled");
+    folder.printed("compile two.onnx -o two.bef");
+    for (command, option) in [
+        ("check two.bef --precision bf16", "--precision"),
+        ("inspect graph two.bef --no-quantize", "--no-quantize"),
+        ("bench two.bef --precision bf16", "--precision"),
+    ] {
+        let said = folder.refused(command, 2);
+        let expected = format!("{option} is for models that are compiled now");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
 fn a_file_in_the_place_of_a_view_is_told_what_to_do() {
     let folder = Folder::new("view");
     let said = folder.refused("inspect two.onnx", 2);

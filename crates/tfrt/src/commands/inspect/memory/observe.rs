@@ -52,7 +52,7 @@ pub(super) fn observe(
     arguments: &[AnyAsyncValue],
 ) -> Result<CallTensors, Failure> {
     let module = match input.module_with(opening)? {
-        Some(module) => input::lower(module)?,
+        Some(module) => input::lower_as(module, opening)?,
         None => compiler::decompile(&input.open()?)?.module,
     };
     let Some(all) = TensorProgram::new(module, model.function().name()) else {
