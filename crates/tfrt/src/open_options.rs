@@ -212,10 +212,9 @@ impl OpenOptions {
     /// # Examples
     ///
     /// ```
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
     /// use tfrt::{Model, OpenOptions, Precision};
     ///
-    /// # let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    /// # std::env::set_current_dir(directory)?;
     /// let fast = OpenOptions::new().precision(Precision::Bf16);
     /// let model = Model::open_with("examples/layer.onnx", &fast)?;
     /// # Ok::<(), tfrt::AnyError>(())

@@ -1,7 +1,7 @@
 //! Products of matrices of bytes with exact sums of 32 bits: `(a - a_zero) (b - b_zero)`.
 //!
 //! The right side is packed once, for the best instructions that this process may use: in panels whose columns have their
-//! elements by fours ([`quads`]) or by pairs ([`pairs`]), as signed bytes: those of `u8` are 128 less, and so are their zero
+//! elements by fours (`quads`) or by pairs (`pairs`), as signed bytes: those of `u8` are 128 less, and so are their zero
 //! points. Sums wrap around, and so are exact up to a depth of [`MAX_DEPTH`], in any order: all instructions give the same
 //! bits.
 
