@@ -1,14 +1,7 @@
 //! The instruction sets that products of bytes are written for.
 
-use std::sync::OnceLock;
-
-use tfrt_host::Error;
-
 use crate::math::amx;
 use crate::math::packed_gemm::InstructionSet;
-
-/// The best instruction set that products of bytes may use in this process, if it was told.
-static LIMIT: OnceLock<ByteInstructions> = OnceLock::new();
 
 /// An instruction set that multiplies bytes. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,31 +28,6 @@ impl ByteInstructions {
         ByteInstructions::Amx,
     ];
 
-    /// Keeps this process from multiplying bytes by better instructions than these, so that one machine can show how fast
-    /// others are. Called once, before anything is computed; [`InstructionSet::limit_process`] limits these instructions,
-    /// too.
-    ///
-    /// # Errors
-    ///
-    /// `FailedPrecondition` if this processor does not have these instructions, or the process has another limit.
-    pub fn limit_process(self) -> Result<(), Error> {
-        if !self.is_available() {
-            let message = format!(
-                "this processor does not have the instructions of {}",
-                self.name()
-            );
-            return Err(Error::failed_precondition(message));
-        }
-        if *LIMIT.get_or_init(|| self) == self {
-            return Ok(());
-        }
-        let message = format!(
-            "the process is limited to other instructions than {} already",
-            self.name()
-        );
-        Err(Error::failed_precondition(message))
-    }
-
     /// Returns the best that this processor has, within the limits of the process.
     pub fn best() -> ByteInstructions {
         let [plain, others @ ..] = ByteInstructions::ALL;
@@ -70,8 +38,7 @@ impl ByteInstructions {
     /// Returns whether this processor has the instructions, the system lets the process use them, and the process is
     /// not limited to others.
     pub fn is_available(self) -> bool {
-        let limit = LIMIT.get().is_none_or(|limit| self <= *limit);
-        limit && self <= InstructionSet::limit_of_bytes() && self.is_present()
+        self <= InstructionSet::limit_of_bytes() && self.is_present()
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -94,12 +61,6 @@ impl ByteInstructions {
     #[cfg(not(target_arch = "x86_64"))]
     fn is_present(self) -> bool {
         self == ByteInstructions::Plain
-    }
-
-    /// Returns the instruction set of a name.
-    pub fn from_name(name: &str) -> Option<ByteInstructions> {
-        let mut all = ByteInstructions::ALL.into_iter();
-        all.find(|set| set.name() == name)
     }
 
     /// Returns the set's name.
