@@ -48,6 +48,7 @@ mod patterns;
 mod pool;
 mod prepare;
 mod quantize;
+pub(crate) mod quantized_operands;
 mod random;
 mod reduce;
 mod rnn;

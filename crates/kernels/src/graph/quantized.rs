@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::TensorShape;
 use tfrt_tensor::math::conv::{
     ByteEpilogue, Convolution, PackedByteFilter, convolve_requantized_into,
 };
 use tfrt_tensor::math::quantize::{QuantizedSum, quantized_sum_into};
 use tfrt_tensor::op::PreparedState;
-use tfrt_tensor::{DType, TensorShape};
 
+use crate::onnx::quantized_operands::{epilogue, integers, one};
 use crate::onnx::{NodeCall, PrepareRow, state};
 
 use super::{TensorResult, WindowAttributes, dense, made, memory};
@@ -53,23 +54,8 @@ impl Quantized {
             return Err(node.inputs.error(3, message));
         };
         let groups = node.attributes.size_or("groups", 1)?;
-        let [x_scale, y_scale] = [node.inputs.number(1)?, node.inputs.number(6)?];
-        let scales = of_filters(node, 4, filters, node.inputs.numbers(4)?)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "factors are rounded to `f32`"
-        )]
-        let factors = scales
-            .iter()
-            .map(|scale| (x_scale * scale / y_scale) as f32);
-        let bias = match node.inputs.has(8) {
-            true => of_filters(node, 8, filters, whole(node, 8)?)?,
-            false => vec![0; filters],
-        };
-        let to = (node.inputs.dense(7)?.dtype(), one(node, 7)?);
-        let epilogue = ByteEpilogue::new(factors.collect(), bias, to)
-            .map_err(|error| node.with_name(&error))?;
-        let zeros = whole(node, 5)?;
+        let epilogue = epilogue(node, filters)?;
+        let zeros = integers(node, 5)?;
         let packed = PackedByteFilter::new(filter, &zeros, groups);
         Ok(Quantized {
             filter: Arc::new(packed.map_err(|error| node.with_name(&error))?),
@@ -78,57 +64,6 @@ impl Quantized {
             groups,
             zero: one(node, 2)?,
         })
-    }
-}
-
-/// Returns the elements of a list with one for each filter, of a list that may have one for all.
-fn of_filters<T: Copy>(
-    node: &NodeCall<'_>,
-    index: usize,
-    filters: usize,
-    list: Vec<T>,
-) -> Result<Vec<T>, Error> {
-    match list[..] {
-        [one] => Ok(vec![one; filters]),
-        _ if list.len() == filters => Ok(list),
-        _ => Err(node.inputs.error(
-            index,
-            format_args!(
-                "is expected to have an element for each of {filters} filters, found {}",
-                list.len()
-            ),
-        )),
-    }
-}
-
-/// Returns the elements of an operand of integers of at most 32 bits.
-fn whole(node: &NodeCall<'_>, index: usize) -> Result<Vec<i32>, Error> {
-    let tensor = node.inputs.dense(index)?;
-    let reading = tensor.read()?;
-    match tensor.dtype() {
-        DType::Ui8 => Ok(reading
-            .elements::<u8>()?
-            .iter()
-            .map(|one| i32::from(*one))
-            .collect()),
-        DType::I8 => Ok(reading
-            .elements::<i8>()?
-            .iter()
-            .map(|one| i32::from(*one))
-            .collect()),
-        DType::I32 => Ok(reading.elements::<i32>()?.to_vec()),
-        dtype => Err(node.inputs.unsupported(index, dtype)),
-    }
-}
-
-/// Returns the only element of an operand of integers.
-fn one(node: &NodeCall<'_>, index: usize) -> Result<i32, Error> {
-    match whole(node, index)?[..] {
-        [one] => Ok(one),
-        ref list => {
-            let message = format_args!("is expected to have one element, found {}", list.len());
-            Err(node.inputs.error(index, message))
-        }
     }
 }
 

@@ -17,6 +17,7 @@ use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorMetadata, TensorShape};
 
 use super::Shapes;
 use crate::onnx::prepare::{PrepareRow, PreparedKernel, erase};
+use crate::onnx::quantized_operands::{epilogue, integers, of_columns, one, only};
 use crate::onnx::{NodeCall, Outputs};
 
 /// The nodes whose right-hand sides are packed, with all scales and zero points.
@@ -65,22 +66,7 @@ impl ToBytes {
     fn of(node: &NodeCall<'_>) -> Result<ToBytes, Error> {
         let b = node.inputs.dense(3)?;
         let [depth, columns] = matrix(node, 3)?;
-        let [x_scale, y_scale] = [node.inputs.number(1)?, node.inputs.number(6)?];
-        let scales = of_columns(node, 4, columns, node.inputs.numbers(4)?)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "factors are rounded to `f32`"
-        )]
-        let factors = scales
-            .iter()
-            .map(|scale| (x_scale * scale / y_scale) as f32);
-        let bias = match node.inputs.has(8) {
-            true => of_columns(node, 8, columns, integers(node, 8)?)?,
-            false => vec![0; columns],
-        };
-        let to = (node.inputs.dense(7)?.dtype(), one(node, 7)?);
-        let epilogue = ByteEpilogue::new(factors.collect(), bias, to)
-            .map_err(|error| node.with_name(&error))?;
+        let epilogue = epilogue(node, columns)?;
         let turned = turned(node, b, [depth, columns])?;
         let filter = PackedByteFilter::new(&turned, &integers(node, 5)?, 1)
             .map_err(|error| node.with_name(&error))?;
@@ -272,26 +258,6 @@ fn turned(
     DenseHostTensor::from_bytes(node.execution.host().allocator(), metadata, &turned)
 }
 
-/// Returns a list with an element for each column, of a list that may have one for all.
-fn of_columns<T: Copy>(
-    node: &NodeCall<'_>,
-    index: usize,
-    columns: usize,
-    list: Vec<T>,
-) -> Result<Vec<T>, Error> {
-    match list[..] {
-        [one] => Ok(vec![one; columns]),
-        _ if list.len() == columns => Ok(list),
-        _ => {
-            let found = list.len();
-            let message = format_args!(
-                "is expected to have an element for each of {columns} columns, found {found}"
-            );
-            Err(node.inputs.error(index, message))
-        }
-    }
-}
-
 /// Returns the elements of an operand of `f32`.
 fn singles(node: &NodeCall<'_>, index: usize) -> Result<Vec<f32>, Error> {
     let tensor = node.inputs.dense(index)?;
@@ -306,47 +272,10 @@ fn single(node: &NodeCall<'_>, index: usize) -> Result<f32, Error> {
     only(node, index, &singles(node, index)?)
 }
 
-/// Returns the elements of an operand of bytes or `i32`; none if it is left out.
-fn integers(node: &NodeCall<'_>, index: usize) -> Result<Vec<i32>, Error> {
-    let Some(tensor) = node.inputs.optional_dense(index)? else {
-        return Ok(Vec::new());
-    };
-    let reading = tensor.read()?;
-    Ok(match tensor.dtype() {
-        DType::Ui8 => reading
-            .elements::<u8>()?
-            .iter()
-            .map(|one| i32::from(*one))
-            .collect(),
-        DType::I8 => reading
-            .elements::<i8>()?
-            .iter()
-            .map(|one| i32::from(*one))
-            .collect(),
-        DType::I32 => reading.elements::<i32>()?.to_vec(),
-        dtype => return Err(node.inputs.unsupported(index, dtype)),
-    })
-}
-
-/// Returns the only element of an operand of integers.
-fn one(node: &NodeCall<'_>, index: usize) -> Result<i32, Error> {
-    only(node, index, &integers(node, index)?)
-}
-
 /// Returns the only element of an operand of integers, 0 if it is left out.
 fn optional(node: &NodeCall<'_>, index: usize) -> Result<i32, Error> {
     match node.inputs.has(index) {
         true => one(node, index),
         false => Ok(0),
-    }
-}
-
-fn only<T: Copy>(node: &NodeCall<'_>, index: usize, list: &[T]) -> Result<T, Error> {
-    match *list {
-        [one] => Ok(one),
-        _ => {
-            let message = format_args!("is expected to have one element, found {}", list.len());
-            Err(node.inputs.error(index, message))
-        }
     }
 }
