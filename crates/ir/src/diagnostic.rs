@@ -171,6 +171,14 @@ impl Diagnostic {
         self
     }
 
+    /// Makes an error of a warning, where what it warns of is refused.
+    pub fn into_error(self) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            ..self
+        }
+    }
+
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         self.severity

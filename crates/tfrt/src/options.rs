@@ -432,7 +432,7 @@ impl TestingOptions {
     }
 }
 
-/// Tell every reason why programs would not compile or load; run nothing
+/// Tell every reason why programs would not compile or open; call nothing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

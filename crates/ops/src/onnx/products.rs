@@ -161,10 +161,42 @@ fn mat_mul_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn qlinear_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let filters = call.input(3).dim(0);
+    for (index, takes_one) in [(4, true), (5, true), (8, false)] {
+        per_filter(call, index, &filters, takes_one)?;
+    }
     let dims = conv_dims(call, call.input(0), call.input(3), "group")?;
     let dtype = call.input(7).dtype;
     call.give(0, dtype, dims);
     Ok(())
+}
+
+/// Expects an operand to have one number for each filter, or a single one for all if that is allowed.
+fn per_filter(
+    call: &InferCall<'_>,
+    index: usize,
+    filters: &Dim,
+    takes_one: bool,
+) -> Result<(), InferError> {
+    let (Some(dims), Some(filters)) = (&call.input(index).dims, filters.value()) else {
+        return Ok(());
+    };
+    let found = match dims[..] {
+        [] => Some(1),
+        [ref size] => size.value(),
+        _ => return Err(call.error(format_args!(
+            "expected operand {index} to be a list of {filters} numbers, one for each filter, found {} dimensions",
+            dims.len()
+        ))),
+    };
+    match found {
+        Some(found) if found != filters && !(takes_one && found == 1) => {
+            Err(call.error(format_args!(
+                "expected operand {index} to have {filters} numbers, one for each filter, found {found}"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn qlinear_mat_mul(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -1,10 +1,11 @@
-//! `tfrt check`: every reason why programs would not compile or load, at once; runs nothing.
+//! `tfrt check`: every reason why programs would not compile or open, at once; calls nothing.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use tfrt::bef::BefFile;
+use tfrt::compiler::codes::NEVER_SUCCEEDS;
 use tfrt::compiler::graph::refuse_outside_models;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
@@ -26,6 +27,7 @@ mod model;
 
 use model::MissingOp;
 
+use model::opened;
 pub use model::{Found, in_model, place};
 
 /// Checks each file.
@@ -40,8 +42,8 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
     let asks_for_ops = !options.plugins.plugins.is_empty();
     #[cfg(not(feature = "plugins"))]
     let asks_for_ops = false;
-    let warnings = Warnings::default();
-    let opening = options.dims.open_options(true).warnings(warnings.clone());
+    let told = Warnings::default();
+    let opening = options.dims.open_options(true).warnings(told.clone());
     let mut files = Vec::new();
     for path in &options.files {
         let input = Input::read(path);
@@ -65,8 +67,18 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
             _ => None,
         };
         let file = path.to_string_lossy().into_owned();
+        let mut warnings = Diagnostics::default();
+        let mut fails = Diagnostics::default();
+        for warning in told.take() {
+            match warning.code() {
+                Some(NEVER_SUCCEEDS) => fails.push(warning.into_error()),
+                _ => warnings.push(warning),
+            }
+        }
+        if !fails.is_empty() {
+            problems.push(OpenError::Text(fails));
+        }
         let ok = problems.is_empty() && missing.is_empty();
-        let warnings = warnings.take();
         if !options.json {
             console.diagnostics(&warnings);
             problems.iter().for_each(|error| console.open_error(error));
@@ -232,10 +244,7 @@ fn problems(
             drop(progress);
             return found;
         }
-        Ok(input @ Input::Bytes { .. }) => {
-            let loaded = runtime.load_with(&input, opening);
-            loaded.err().into_iter().collect()
-        }
+        Ok(input @ Input::Bytes { .. }) => opened(&input, opening, runtime).into_iter().collect(),
     };
     problems.into()
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod calls;
+mod checked;
 mod command;
 mod concurrency;
 mod contrib;

@@ -48,6 +48,9 @@ pub(in crate::passes) fn run(
 ) {
     let calls = Calls::new(module);
     let mut n_followed = 0;
+    // A pass that has run since an inference warned may have made other operations of those that fail.
+    let mut told = diagnostics.iter();
+    let has_warned = told.any(|told| told.code() == Some(codes::NEVER_SUCCEEDS));
     // What a function takes is known when those that call it are gone through.
     for (function, block) in calls.callers_first(&graphs(module)) {
         take(module, calls.of(function), block);
@@ -66,8 +69,11 @@ pub(in crate::passes) fn run(
         inference.block(block);
         let Inference { facts, refused, .. } = inference;
         n_followed = inference.n_followed;
-        for (op, reason) in refused {
-            warn(module, op, &reason, diagnostics);
+        if !refused.is_empty() && !has_warned {
+            let used = used(module, block);
+            for (op, reason) in refused.iter().filter(|(op, _)| used.contains(op)) {
+                warn(module, *op, reason, diagnostics);
+            }
         }
         outputs(module, function, block, &facts, diagnostics);
         write(module, &facts, block);
@@ -217,6 +223,21 @@ struct InferredCall {
 
 /// The most operations with a warning: what follows a failing operation is unknown, too.
 const MOST_WARNINGS: usize = 20;
+
+/// Returns the operations of a block that its results depend on. Others are removed before a graph runs.
+fn used(module: &Module, block: BlockId) -> HashSet<OpId> {
+    let mut operations = HashSet::new();
+    let mut values: HashSet<ValueId> = HashSet::new();
+    for &op in module.block(block).operations().iter().rev() {
+        let results = module.op(op).results();
+        if results.is_empty() || results.iter().any(|result| values.contains(result)) {
+            operations.insert(op);
+            // Operations in its regions use values from around it.
+            module.walk_pre_order(op, &mut |inner| values.extend(module.op(inner).operands()));
+        }
+    }
+    operations
+}
 
 /// Warns that an operation fails whenever it runs, unless it has a warning already. It is no error: the kernel
 /// decides, and may be more lenient.

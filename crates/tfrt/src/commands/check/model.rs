@@ -10,7 +10,7 @@ use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
 use tfrt::ir::{Attribute, Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar};
 use tfrt::ops::names::onnx as names;
-use tfrt::{OpenError, OpenOptions, Program, Runtime};
+use tfrt::{Model, OpenError, OpenOptions, Runtime, Warnings};
 
 mod formats;
 
@@ -64,11 +64,13 @@ impl From<Vec<OpenError>> for Found {
     }
 }
 
-/// Finds what is wrong with a model.
+/// Finds what is wrong with a model. Its constants are made, since what is wrong with them keeps it from being opened.
 ///
 /// Of one that can't be imported, operators without a kernel are told all the same: of its other nodes.
 pub fn in_model(input: &Input, opening: &OpenOptions, runtime: &Runtime) -> Found {
-    let mut module = match input.module_with(opening) {
+    let told = Warnings::default();
+    let imported = input.module_with(&opening.clone().warnings(told.clone()));
+    let mut module = match imported {
         Ok(Some(module)) => module,
         Ok(None) => return Found::default(),
         Err(OpenError::Text(errors)) => return in_refused(input, errors, runtime),
@@ -80,28 +82,36 @@ pub fn in_model(input: &Input, opening: &OpenOptions, runtime: &Runtime) -> Foun
     let unknown = formats::missing(&module);
     let is_known = unknown.is_empty();
     missing.extend(unknown);
-    let compiled = input::lower_as(module, opening)
-        .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
-        .map_err(OpenError::Text)
-        .and_then(|bytes| {
-            tfrt::bef::BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
-                name: input.name().to_owned(),
-                reason,
-            })
-        });
-    let problem = match compiled {
-        // What load has against it is that kernels are missing, which is told better above.
-        Ok(_) if !missing.is_empty() => None,
+    // Opening the model tells it, too.
+    if !missing.is_empty() {
+        opening.warn(told.take());
+    }
+    let problem = match (missing.is_empty(), is_known) {
+        (true, _) => opened(input, opening, runtime),
+        // What loading has against it is that kernels are missing, which is told better above.
+        (false, true) => input::lower_as(module, opening)
+            .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
+            .err()
+            .map(OpenError::Text),
         // What the compiler has against unknown operations, too.
-        Err(_) if !is_known => None,
-        Ok(file) => Program::from_file(file, runtime).err(),
-        Err(error) => Some(error),
+        (false, false) => None,
     };
     Found {
         missing,
         problems: problem.into_iter().collect(),
         open,
     }
+}
+
+/// Opens a program or a model as `tfrt run` does before the first call, and returns what keeps it from being opened.
+pub fn opened(input: &Input, opening: &OpenOptions, runtime: &Runtime) -> Option<OpenError> {
+    let opened = runtime.load_with(input, opening).and_then(|program| {
+        let is_model = program.as_host_program().file().model().is_some();
+        is_model
+            .then(|| Model::from_program_with(program, input, opening, runtime))
+            .transpose()
+    });
+    opened.err()
 }
 
 /// Returns the names of the dimensions of a model's inputs that have no size, each once.

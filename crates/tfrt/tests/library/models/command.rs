@@ -41,7 +41,7 @@ impl Folder {
         fs::read(self.0.join(name)).unwrap()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap();
         let name = |entry: std::io::Result<fs::DirEntry>| {
             entry.unwrap().file_name().to_string_lossy().into_owned()
@@ -456,82 +456,6 @@ pub(super) fn doubles() -> Vec<u8> {
 }
 
 #[test]
-fn operations_that_are_missing_are_listed_all_at_once() {
-    let folder = Folder::new("check");
-    let nodes = [
-        node("Frobnicate", "my.domain", &["x", "y"], "a", "first"),
-        node("Frobnicate", "my.domain", &["a", "y"], "b", "second"),
-        node("Swirl", "my.domain", &["b"], "c", ""),
-        node("Relu", "", &["c"], "sum", "last"),
-    ];
-    folder.write("bad.onnx", wire::model(&nodes));
-    let (status, stdout, stderr) = folder.run("check bad.onnx");
-    assert_eq!((status, stdout.as_str()), (1, "bad.onnx: rejected\n"));
-    assert!(
-        stderr.contains("my.domain.Frobnicate (operator set 1): 2 nodes: first, second"),
-        "{stderr}"
-    );
-    assert!(stderr.contains("my.domain.Swirl"), "{stderr}");
-    assert!(
-        stderr.contains("'my.domain' is not one of ONNX's domains"),
-        "{stderr}"
-    );
-    let (status, stdout, _) = folder.run("check --json bad.onnx two.onnx");
-    assert_eq!(status, 1);
-    let document: Json = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(document["files"][0]["missing"][0]["count"], 2);
-    assert_eq!(document["files"][1]["ok"], true);
-    // To run it fails with the same operations, and so does to compile it, which leaves no file.
-    for command in ["run bad.onnx --random", "compile bad.onnx"] {
-        let said = folder.refused(command, 1);
-        assert!(
-            said.contains("Frobnicate") && said.contains("Swirl"),
-            "{said}"
-        );
-    }
-    assert!(!folder.names().iter().any(|name| name.ends_with(".bef")));
-}
-
-#[test]
-fn modules_of_stablehlo_are_checked_by_what_replaces_their_operations() {
-    let folder = Folder::new("stablehlo");
-    let text = |name: &str| {
-        format!(
-            "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n  %y = stablehlo.add %x, %x : tensor<2xf32>\n  \
-             %z = \"stablehlo.{name}\"(%y) : (tensor<2xf32>) -> tensor<2xf32>\n  return %z : tensor<2xf32>\n}}\n"
-        )
-    };
-    folder.write("good.mlir", text("tanh"));
-    folder.write("bad.mlir", text("all_reduce"));
-    let (status, stdout, stderr) = folder.run("check good.mlir bad.mlir");
-    assert_eq!(
-        (status, stdout.as_str()),
-        (1, "good.mlir: ok\nbad.mlir: rejected\n")
-    );
-    assert!(
-        stderr.contains("bad.mlir:3:8") && stderr.contains("'stablehlo.all_reduce'"),
-        "{stderr}"
-    );
-    assert!(!stderr.contains("add"), "{stderr}");
-}
-
-#[test]
-fn operations_that_are_misspelt_are_told_the_nearest_name() {
-    let folder = Folder::new("misspelt");
-    for (name, nearest) in [
-        ("graph.sofmax", "an operation 'graph.softmax'"),
-        ("tf.Conv2d", "an operation 'tf.Conv2D'"),
-        ("tfrt.ad.i32", "a kernel 'tfrt.add.i32'"),
-    ] {
-        let (status, _, stderr) = folder.run(&format!("kernels {name}"));
-        let expected = format!(
-            "tfrt: error: no kernel or operation has a name like '{name}'\nhelp: there is {nearest}\n"
-        );
-        assert_eq!((status, stderr), (1, expected));
-    }
-}
-
-#[test]
 fn operations_are_found_by_patterns() {
     let folder = Folder::new("patterns");
     let (status, stdout, _) = folder.run("kernels graph.log*");
@@ -585,120 +509,6 @@ fn operations_of_models_are_refused_elsewhere() {
             "{said}"
         );
     }
-}
-
-/// A size below 0 is one that is not known, as ONNX Runtime has it.
-#[test]
-fn sizes_below_0_are_warned_of() {
-    let folder = Folder::new("below");
-    let dims = [wire::bytes(
-        1,
-        [
-            0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-        ],
-    )];
-    let tensor = [wire::number(1, 1), wire::bytes(2, dims.concat())].concat();
-    let x = [wire::bytes(1, "x"), wire::bytes(2, wire::bytes(1, &tensor))].concat();
-    let y = [wire::bytes(1, "y"), wire::bytes(2, wire::bytes(1, &tensor))].concat();
-    let relu = node("Relu", "", &["x"], "y", "only");
-    let graph = [
-        wire::bytes(1, relu),
-        wire::bytes(2, "g"),
-        wire::bytes(11, x),
-        wire::bytes(12, y),
-    ];
-    let opset = wire::bytes(8, wire::number(2, 17));
-    folder.write(
-        "below.onnx",
-        [wire::number(1, 8), wire::bytes(7, graph.concat()), opset].concat(),
-    );
-    let (status, stdout, stderr) = folder.run("check below.onnx");
-    let warning = "below.onnx: warning: input 'x': has the size -1 in dimension 0: it is taken for one that is not \
-                   known [TF1010]\nhelp: a size that is not known has a name, or nothing\n";
-    assert_eq!(
-        (status, stdout.as_str(), stderr.as_str()),
-        (0, "below.onnx: ok\n", warning)
-    );
-    folder.write("x.json", "[1, -2, 3]");
-    let (status, stdout, _) = folder.run("run below.onnx --input x=x.json");
-    assert_eq!((status, stdout.as_str()), (0, "y: f32 [3] = [1, 0, 3]\n"));
-}
-
-/// Two rows are no columns: the node is named wherever the model is compiled, and the kernel decides.
-#[test]
-fn operations_that_fail_with_any_input_are_warned_of() {
-    let folder = Folder::new("warned");
-    let nodes = [
-        node("MatMul", "", &["x", "y"], "a", "product"),
-        node("Relu", "", &["a"], "sum", "last"),
-    ];
-    folder.write("wrong.onnx", wire::model(&nodes));
-    let warning = "wrong.onnx: warning: node 'product': 'graph.dot' op fails with any input: expected as many columns \
-                   as rows, found 3 and 2 [TF0517]\n";
-    let (status, stdout, stderr) = folder.run("check wrong.onnx --dim N=2");
-    assert_eq!(
-        (status, stdout.as_str(), stderr.as_str()),
-        (0, "wrong.onnx: ok\n", warning)
-    );
-    let (status, _, stderr) = folder.run("compile wrong.onnx --dim N=2 -o wrong.bef");
-    assert_eq!((status, stderr.as_str()), (0, warning));
-    let (status, _, stderr) = folder.run("run wrong.onnx --dim N=2 --random");
-    assert_eq!(status, 3, "{stderr}");
-    assert!(stderr.starts_with(warning), "{stderr}");
-    assert!(stderr.contains("inner dimension mismatch"), "{stderr}");
-    let (_, stdout, _) = folder.run("check wrong.onnx --dim N=2 --json");
-    let document: Json = serde_json::from_str(&stdout).unwrap();
-    let file = &document["files"][0];
-    assert_eq!(
-        (&file["ok"], &file["problems"]),
-        (&true.into(), &Json::Array(Vec::new()))
-    );
-    assert_eq!(file["warnings"][0]["severity"], "warning");
-    // Other extents fit, and a branch may never be taken.
-    let verdict = "wrong.onnx: ok, but for sizes that calls give (N): to check one, --dim N=SIZE\n";
-    assert_eq!(folder.printed("check wrong.onnx"), verdict);
-    let branch = r#"func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>) -> tensor<2x3xf32> attributes {
-        model.input_names = ["c", "x"], model.output_names = ["y"]} {
-      %y = "graph.if"(%c) ({
-        %p = "graph.dot"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>
-        "graph.yield"(%p) : (tensor<*xf32>) -> ()
-      }, {
-        "graph.yield"(%x) : (tensor<2x3xf32>) -> ()
-      }) : (tensor<i1>) -> tensor<2x3xf32>
-      func.return %y : tensor<2x3xf32>
-    }"#;
-    folder.write("branch.mlir", branch);
-    assert_eq!(folder.printed("check branch.mlir"), "branch.mlir: ok\n");
-}
-
-#[test]
-fn all_that_is_wrong_with_a_model_is_listed_at_once() {
-    let folder = Folder::new("check_all");
-    let nodes = [
-        node("Frobnicate", "my.domain", &["x", "y"], "a", "first"),
-        node("Rleu", "", &["a"], "b", "second"),
-        node("Rleu", "", &["b"], "c", "third"),
-        node("Add", "", &["c", "nothing"], "d", "fourth"),
-        node("Relu", "", &["d"], "sum", "last"),
-    ];
-    folder.write("bad.onnx", wire::model(&nodes));
-    let (status, stdout, stderr) = folder.run("check bad.onnx");
-    assert_eq!((status, stdout.as_str()), (1, "bad.onnx: rejected\n"));
-    for wanted in [
-        "my.domain.Frobnicate (operator set 1): 1 node: first",
-        "(tensor<",
-        "Rleu (operator set 17): 2 nodes: second, third",
-        "there is 'Relu'",
-        "node 'fourth' (Add): takes the value 'nothing', which nothing makes",
-    ] {
-        assert!(stderr.contains(wanted), "{wanted}:\n{stderr}");
-    }
-    let (status, stdout, _) = folder.run("check --json bad.onnx");
-    assert_eq!(status, 1);
-    let document: Json = serde_json::from_str(&stdout).unwrap();
-    let file = &document["files"][0];
-    assert_eq!(file["missing"].as_array().map(Vec::len), Some(2));
-    assert_eq!(file["problems"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
