@@ -191,11 +191,23 @@ pub(crate) fn conv_dims(
             "expected a window of {n} dimensions, found {found}"
         )));
     }
+    let transposed = call.attrs.flag("transposed");
+    let groups = call.attrs.int(groups).unwrap_or(1);
+    let (channels, depth) = match transposed {
+        true => (x.dim(1), filter.dim(0)),
+        false => (x.dim(1), &filter.dim(1) * &Dim::Known(groups)),
+    };
+    if let (Some(channels), Some(depth)) = (channels.value(), depth.value())
+        && channels != depth
+    {
+        return Err(call.error(format_args!(
+            "expected filters for {channels} channels, found some for {depth} in {groups} groups"
+        )));
+    }
     let mut dims = Dims::with_capacity(rank);
     dims.push(x.dim(0));
-    let transposed = call.attrs.flag("transposed");
     dims.push(match transposed {
-        true => &filter.dim(1) * &Dim::Known(call.attrs.int(groups).unwrap_or(1)),
+        true => &filter.dim(1) * &Dim::Known(groups),
         false => filter.dim(0),
     });
     let spatial: Dims = (2..rank).map(|at| x.dim(at)).collect();
@@ -220,7 +232,10 @@ pub(crate) fn conv_dims(
                 let added = call.attrs.ints("output_padding");
                 windows.transposed(&spatial, added.as_deref().unwrap_or(&[]))
             }
-            None => windows.outputs(&spatial),
+            None => {
+                windows.expect_within(call, &spatial)?;
+                windows.outputs(&spatial)
+            }
         },
     );
     Ok(Some(dims))

@@ -3,6 +3,7 @@
 use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
+use crate::dim::Dim;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
@@ -82,7 +83,60 @@ const BYTES: &[DType] = &[DType::Ui8, DType::I8];
 /// The type of scales.
 const FLOATS: &[DType] = &[DType::F32];
 
+/// Expects scales and zero points to fit a tensor: one for all of it, or one for each index along `axis`. Those of
+/// blocks are left to the kernel.
+fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
+    let (x, scale) = (call.input(0), call.input(1));
+    let (Some(scales), 0) = (&scale.dims, call.attrs.int("block_size").unwrap_or(0)) else {
+        return Ok(());
+    };
+    let Some(n_scales) = n_elements(scales) else {
+        return Ok(());
+    };
+    if let (true, Some(zeros)) = (call.has(2), &call.input(2).dims)
+        && let Some(n_zeros) = n_elements(zeros)
+        && n_zeros != 0
+        && n_zeros != n_scales
+    {
+        return Err(call.error(format_args!(
+            "expected as many zero points as scales, found {n_zeros} and {n_scales}"
+        )));
+    }
+    let Some(dims) = x.dims.as_ref().filter(|_| n_scales != 1) else {
+        return Ok(());
+    };
+    let (axis, rank) = (call.attrs.int("axis").unwrap_or(1), dims.len());
+    let from_front = if axis < 0 {
+        axis.checked_add_unsigned(rank as u64)
+    } else {
+        Some(axis)
+    };
+    let along = from_front.and_then(|axis| dims.get(usize::try_from(axis).ok()?));
+    let Some(along) = along else {
+        return Err(call.error(format_args!(
+            "expected an axis of {rank} dimensions, found {axis}"
+        )));
+    };
+    match along.value() {
+        _ if scales.len() != 1 => Err(call.error(format_args!(
+            "expected one scale or a list of scales, found {} dimensions",
+            scales.len()
+        ))),
+        Some(size) if size != n_scales => Err(call.error(format_args!(
+            "expected {size} scales, one for each index along dimension {axis}, found {n_scales}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of elements, if all extents are known.
+fn n_elements(dims: &[Dim]) -> Option<i64> {
+    dims.iter()
+        .try_fold(1_i64, |n, dim| n.checked_mul(dim.value()?))
+}
+
 fn quantize(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_scales(call)?;
     let dtype = match call.has(2) {
         true => call.input(2).dtype,
         false => call.attrs.dtype("to").or(Some(DType::Ui8)),
@@ -93,6 +147,12 @@ fn quantize(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn dequantize(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_scales(call)?;
+    if let (true, Some(zero), Some(own)) = (call.has(2), call.input(2).dtype, call.input(0).dtype)
+        && zero != own
+    {
+        return Err(call.error(format_args!("expected zero points of {own}, found {zero}")));
+    }
     let dtype = call.attrs.dtype("to").or(call.input(1).dtype);
     let dims = call.input(0).dims.clone();
     call.give(0, dtype, dims);

@@ -131,6 +131,28 @@ impl Windows {
         steps().map_or(Dim::Unknown, Dim::Known)
     }
 
+    /// Expects each window to lie within the input and its padding.
+    pub(crate) fn expect_within(
+        &self,
+        call: &InferCall<'_>,
+        spatial: &[Dim],
+    ) -> Result<(), InferError> {
+        for (at, size) in spatial.iter().enumerate().filter(|_| !self.same) {
+            let (Some(size), Some(kernel)) = (size.value(), self.kernel[at].value()) else {
+                continue;
+            };
+            let (front, behind) = self.pads[at];
+            let reach = (i128::from(kernel) - 1) * i128::from(self.dilations[at]) + 1;
+            if reach > i128::from(size) + i128::from(front) + i128::from(behind) {
+                return Err(call.error(format_args!(
+                    "expected a window within an input of {size} with {front} and {behind} around it, found one over \
+                     {reach}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the extents of the result, by those of the input.
     pub(crate) fn outputs(&self, spatial: &[Dim]) -> Dims {
         spatial
