@@ -3,7 +3,6 @@
 use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
-use crate::dim::Dim;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
@@ -90,11 +89,11 @@ fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
     let (Some(scales), 0) = (&scale.dims, call.attrs.int("block_size").unwrap_or(0)) else {
         return Ok(());
     };
-    let Some(n_scales) = n_elements(scales) else {
+    let Some(n_scales) = scale.n_elements().value() else {
         return Ok(());
     };
-    if let (true, Some(zeros)) = (call.has(2), &call.input(2).dims)
-        && let Some(n_zeros) = n_elements(zeros)
+    if call.has(2)
+        && let Some(n_zeros) = call.input(2).n_elements().value()
         && n_zeros != 0
         && n_zeros != n_scales
     {
@@ -105,19 +104,8 @@ fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
     let Some(dims) = x.dims.as_ref().filter(|_| n_scales != 1) else {
         return Ok(());
     };
-    let (axis, rank) = (call.attrs.int("axis").unwrap_or(1), dims.len());
-    let from_front = if axis < 0 {
-        axis.checked_add_unsigned(rank as u64)
-    } else {
-        Some(axis)
-    };
-    let along = from_front.and_then(|axis| dims.get(usize::try_from(axis).ok()?));
-    let Some(along) = along else {
-        return Err(call.error(format_args!(
-            "expected an axis of {rank} dimensions, found {axis}"
-        )));
-    };
-    match along.value() {
+    let axis = call.axis(call.attrs.int("axis").unwrap_or(1), dims.len())?;
+    match dims[axis].value() {
         _ if scales.len() != 1 => Err(call.error(format_args!(
             "expected one scale or a list of scales, found {} dimensions",
             scales.len()
@@ -127,12 +115,6 @@ fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Returns the number of elements, if all extents are known.
-fn n_elements(dims: &[Dim]) -> Option<i64> {
-    dims.iter()
-        .try_fold(1_i64, |n, dim| n.checked_mul(dim.value()?))
 }
 
 fn quantize(call: &mut InferCall<'_>) -> Result<(), InferError> {

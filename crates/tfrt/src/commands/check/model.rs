@@ -82,19 +82,18 @@ pub fn in_model(input: &Input, opening: &OpenOptions, runtime: &Runtime) -> Foun
     let unknown = formats::missing(&module);
     let is_known = unknown.is_empty();
     missing.extend(unknown);
-    // Opening the model tells it, too.
-    if !missing.is_empty() {
+    let problem = if missing.is_empty() {
+        opened(input, opening, runtime)
+    } else {
+        // Opening a model tells of its import; this one is not opened.
         opening.warn(told.take());
-    }
-    let problem = match (missing.is_empty(), is_known) {
-        (true, _) => opened(input, opening, runtime),
-        // What loading has against it is that kernels are missing, which is told better above.
-        (false, true) => input::lower_as(module, opening)
-            .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
-            .err()
-            .map(OpenError::Text),
-        // What the compiler has against unknown operations, too.
-        (false, false) => None,
+        // What loading has against it is that kernels are missing, which is told better above; of unknown operations
+        // the compiler has it against them, too.
+        let lowered = is_known.then(|| {
+            let module = input::lower_as(module, opening)?;
+            tfrt::compiler::compile(&module, &Default::default())
+        });
+        lowered.and_then(Result::err).map(OpenError::Text)
     };
     Found {
         missing,

@@ -230,45 +230,67 @@ fn all_that_is_wrong_with_a_model_is_listed_at_once() {
 #[test]
 fn quantised_and_convolved_operands_that_never_fit_are_refused() {
     let folder = Folder::new("check_operands");
-    let inputs = "%x: tensor<?x3x5x5xf32>, %q: tensor<?x3x5x5xi8>, %w: tensor<4x2x3x3xf32>, %v: tensor<4x3x9x1xf32>, \
-                  %s: tensor<2xf32>, %z: tensor<1xui8>, %b: tensor<3xi8>";
-    let names = r#"["x", "q", "w", "v", "s", "z", "b"]"#;
-    for (operation, types, reason) in [
+    let inputs = [
+        ("%x", "tensor<?x3x5x5xf32>"),
+        ("%q", "tensor<?x3x5x5xi8>"),
+        ("%w", "tensor<4x2x3x3xf32>"),
+        ("%long", "tensor<4x3x9x1xf32>"),
+        ("%s", "tensor<2xf32>"),
+        ("%z", "tensor<3xi8>"),
+    ];
+    let (stated, names): (Vec<String>, Vec<String>) = inputs
+        .iter()
+        .map(|(name, ty)| (format!("{name}: {ty}"), format!("{:?}", &name[1..])))
+        .unzip();
+    let rows: &[(&str, &[&str], &str, &str)] = &[
         (
-            r#""onnx.Conv"(%x, %w)"#,
-            "(tensor<?x3x5x5xf32>, tensor<4x2x3x3xf32>)",
+            "Conv",
+            &["%x", "%w"],
+            "",
             "expected filters for 3 channels, found some for 2 in 1 groups",
         ),
         (
-            r#""onnx.Conv"(%x, %v)"#,
-            "(tensor<?x3x5x5xf32>, tensor<4x3x9x1xf32>)",
+            "Conv",
+            &["%x", "%long"],
+            "",
             "expected a window within an input of 5 with 0 and 0 around it, found one over 9",
         ),
         (
-            r#""onnx.ConvTranspose"(%x, %w)"#,
-            "(tensor<?x3x5x5xf32>, tensor<4x2x3x3xf32>)",
+            "ConvTranspose",
+            &["%x", "%w"],
+            "",
             "expected filters for 3 channels, found some for 4 in 1 groups",
         ),
         (
-            r#""onnx.QuantizeLinear"(%x, %s)"#,
-            "(tensor<?x3x5x5xf32>, tensor<2xf32>)",
+            "QuantizeLinear",
+            &["%x", "%s"],
+            "",
             "expected 3 scales, one for each index along dimension 1, found 2",
         ),
         (
-            r#""onnx.QuantizeLinear"(%x, %s, %b)"#,
-            "(tensor<?x3x5x5xf32>, tensor<2xf32>, tensor<3xi8>)",
+            "QuantizeLinear",
+            &["%x", "%s", "%z"],
+            "",
             "expected as many zero points as scales, found 3 and 2",
         ),
         (
-            r#""onnx.DequantizeLinear"(%q, %s) {axis = 4 : i64}"#,
-            "(tensor<?x3x5x5xi8>, tensor<2xf32>)",
+            "DequantizeLinear",
+            &["%q", "%s"],
+            "{axis = 4 : i64}",
             "expected an axis of 4 dimensions, found 4",
         ),
-    ] {
+    ];
+    for (operation, operands, attributes, reason) in rows {
+        let type_of = |operand: &&str| inputs.iter().find(|(name, _)| name == operand).unwrap().1;
+        let types: Vec<&str> = operands.iter().map(type_of).collect();
         let text = format!(
-            "func.func @main({inputs}) -> tensor<*xf32> attributes {{model.input_names = {names}, \
-             model.output_names = [\"y\"]}} {{\n  %y = {operation} : {types} -> tensor<*xf32>\n  \
-             func.return %y : tensor<*xf32>\n}}\n"
+            "func.func @main({}) -> tensor<*xf32> attributes {{model.input_names = [{}], model.output_names = \
+             [\"y\"]}} {{\n  %y = \"onnx.{operation}\"({}) {attributes} : ({}) -> tensor<*xf32>\n  \
+             func.return %y : tensor<*xf32>\n}}\n",
+            stated.join(", "),
+            names.join(", "),
+            operands.join(", "),
+            types.join(", "),
         );
         folder.write("model.mlir", text);
         let (status, stdout, stderr) = folder.run("check model.mlir");
