@@ -128,6 +128,25 @@ pub struct Recording {
     pub n_lost: u64,
 }
 
+impl Recording {
+    /// Leaves the events that began at `begin_ns` or later, in nanoseconds since the recorder was made.
+    #[must_use]
+    pub fn since(mut self, begin_ns: u64) -> Recording {
+        for thread in &mut self.threads {
+            // A thread loses its earliest events first: it has lost none of these if an earlier one is there.
+            if thread
+                .events
+                .first()
+                .is_some_and(|first| first.begin_ns < begin_ns)
+            {
+                thread.n_lost = 0;
+            }
+            thread.events.retain(|event| event.begin_ns >= begin_ns);
+        }
+        self
+    }
+}
+
 /// A recorder of events, with a ring for each thread.
 ///
 /// # Examples

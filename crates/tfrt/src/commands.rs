@@ -23,6 +23,7 @@ pub mod diff;
 pub mod dump;
 pub mod explain;
 pub mod inspect;
+mod kernel_times;
 pub mod kernels;
 mod limits;
 pub mod lsp;

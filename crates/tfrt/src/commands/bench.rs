@@ -8,17 +8,20 @@
 //! time: a *sample* is the mean of so many.
 
 use std::io::{self, Write};
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use tfrt::host::record::{EventKind, Recorder};
+use tfrt::host::record::{EventKind, Recorder, Recording};
 use tfrt::input::Input;
+use tfrt::profile::{Profile, Statistics as ProfileStatistics};
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::devices::DeviceOption;
+use super::kernel_times::KernelTimes;
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
 use super::{model_inputs, print_json, print_line};
@@ -38,6 +41,10 @@ pub use report::SCHEMA;
 const SAMPLE_TIME: Duration = Duration::from_micros(2);
 /// Most calls of a sample.
 const MAX_BATCH: u64 = 1 << 10;
+/// Most calls that are recorded.
+const MAX_RECORDED: u64 = 100;
+/// The number of events that are kept of each thread: 32 MiB of them.
+const CAPACITY: usize = 1 << 20;
 /// Samples after which the measurement ends whatever the time: 80 MB of them.
 const MAX_SAMPLES: usize = 10_000_000;
 
@@ -60,12 +67,12 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
     let measured = bench.measure(options);
     drop(progress);
     let counted = measured.and_then(|measured| {
-        let n_kernels = count_kernels(options, limits, &input, console)?;
-        Ok((measured, n_kernels))
+        let recorded = record(options, limits, &input, console)?;
+        Ok((measured, recorded))
     });
     match counted {
-        Ok((measured, n_kernels)) => {
-            let report = Report::new(input.name(), &bench, &measured, n_kernels);
+        Ok((measured, recorded)) => {
+            let report = Report::new(input.name(), &bench, &measured, recorded);
             match options.json {
                 true => print_json(&report)?,
                 false => print_line(report.text().trim_end())?,
@@ -77,18 +84,46 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
     }
 }
 
-/// Counts the kernels of one call. A recorder costs time, so that the calls that are timed have none.
-fn count_kernels(
+/// Further calls, which were recorded: a recorder costs time, so that the calls that are timed have none.
+struct RecordedCalls {
+    n_calls: u64,
+    /// The kernels of a call.
+    n_kernels: u64,
+    /// The times of kernels in all of these calls.
+    times: Option<KernelTimes>,
+}
+
+/// Makes further calls and records them: one to count its kernels, or as many as `--stats` is made of.
+fn record(
     options: &BenchOptions,
     limits: &LimitOptions,
     input: &Input,
     console: &Console,
-) -> Result<u64, BenchError> {
-    let recorder = Arc::new(Recorder::new());
-    let counted = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
-    counted.call()?;
-    counted.quiesce();
-    Ok(n_kernels(&recorder))
+) -> Result<RecordedCalls, BenchError> {
+    let recorder = Arc::new(Recorder::with_capacity(CAPACITY));
+    let bench = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
+    // The first call may prepare what the others use, such as packed weights.
+    bench.call()?;
+    let n_max = match options.stats {
+        true => options.runs.unwrap_or(MAX_RECORDED).min(MAX_RECORDED),
+        false => 1,
+    };
+    let begin_ns = recorder.now_ns();
+    let (begin, mut n_calls) = (Instant::now(), 0);
+    while n_calls == 0 || n_calls < n_max && begin.elapsed() < options.time {
+        bench.call()?;
+        n_calls += 1;
+    }
+    let recording = recorder.recording().since(begin_ns);
+    let times = options.stats.then(|| {
+        let programs = slice::from_ref(&bench.program);
+        KernelTimes::new(&ProfileStatistics::new(&Profile::new(&recording, programs)))
+    });
+    Ok(RecordedCalls {
+        n_calls,
+        n_kernels: n_kernels(&recording) / n_calls,
+        times,
+    })
 }
 
 /// The reason why a measurement ended before its time.
@@ -138,6 +173,7 @@ impl From<Failure> for BenchError {
 struct Bench {
     limits: LimitOptions,
     runtime: Runtime,
+    program: Program,
     function: Function,
     arguments: Vec<AnyAsyncValue>,
     errors: Arc<Errors>,
@@ -229,7 +265,7 @@ impl Bench {
         }
         let (function, arguments) = match is_model && !is_program {
             true => {
-                let model = Model::from_program_with(program, input, &opening, &runtime);
+                let model = Model::from_program_with(program.clone(), input, &opening, &runtime);
                 let ready = model.map_err(Failure::Open);
                 let ready = ready.and_then(|model| of_model(&model, &runtime, options));
                 ready.map_err(|failure| exceeded.failure(failure))?
@@ -240,6 +276,7 @@ impl Bench {
             limits: limits.clone(),
             queue: runtime.host().queue().name(),
             runtime,
+            program,
             function,
             arguments,
             errors,
@@ -448,10 +485,10 @@ fn select(
     }
 }
 
-fn n_kernels(recorder: &Recorder) -> u64 {
+/// Returns the number of kernels that ran, with those for whose events there was no room.
+fn n_kernels(recording: &Recording) -> u64 {
     let is_kernel = |kind| matches!(kind, EventKind::Kernel { .. });
-    let threads = recorder.recording().threads;
-    let of_thread = threads.iter().map(|thread| {
+    let of_thread = recording.threads.iter().map(|thread| {
         let kernels = thread.events.iter().filter(|event| is_kernel(event.kind));
         kernels.count() as u64 + thread.n_lost
     });

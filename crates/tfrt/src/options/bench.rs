@@ -56,6 +56,10 @@ pub struct BenchOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "200ms")]
     pub warm_up: Duration,
 
+    /// Tell which kernels took the time, and where they stand in the source or model: of further calls, which are recorded
+    #[arg(long)]
+    pub stats: bool,
+
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,

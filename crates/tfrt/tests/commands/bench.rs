@@ -69,6 +69,49 @@ fn calls_and_kernels_are_counted() {
 }
 
 #[test]
+fn stats_tell_which_kernels_took_the_time() {
+    assert!(document("no_stats", &[]).get("stats").is_none());
+    let document = document("stats", &["--queue=single", "--stats"]);
+    let stats = &document["stats"];
+    assert_eq!(stats["calls"], 20);
+    let runs = |kernel: &Json| kernel["runs"].as_u64().unwrap();
+    for rows in ["kernels", "places"] {
+        let n_runs: u64 = stats[rows].as_array().unwrap().iter().map(runs).sum();
+        assert_eq!(n_runs, 4 * 20, "{rows}");
+    }
+    let output = bench("stats_text", PROGRAM, &["--queue=single", "--stats"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["in 20 further calls, which were recorded:", "place "] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+/// A model with a weight, which is packed once.
+const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<4x64xf32>) -> tensor<4x32xf32>
+      attributes {model.input_names = ["x"], model.output_names = ["y"]} {
+    %w = "onnx.Constant"() {value = dense<0.5> : tensor<64x32xf32>} : () -> tensor<64x32xf32>
+    %y = "onnx.MatMul"(%x, %w) : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
+    func.return %y : tensor<4x32xf32>
+  }
+}
+"#;
+
+#[test]
+fn preparation_of_a_model_is_no_part_of_a_call() {
+    let output = bench("model", MODEL, &["--queue=single", "--stats", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let kernels = document["stats"]["kernels"].as_array().unwrap();
+    let names: Vec<&str> = kernels
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(document["kernels_per_call"], 1);
+}
+
+#[test]
 fn report_is_for_people_too() {
     let output = bench("report", PROGRAM, &["--queue=single"]);
     let text = String::from_utf8_lossy(&output.stdout);

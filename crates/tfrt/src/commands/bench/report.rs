@@ -5,7 +5,8 @@ use std::fmt::Write;
 use serde::Serialize;
 use tfrt::ir::visible;
 
-use super::{Bench, Measurement};
+use super::{Bench, Measurement, RecordedCalls};
+use crate::commands::kernel_times::KernelTimes;
 use crate::console::duration;
 
 /// The name of the report's JSON schema.
@@ -41,11 +42,26 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_ns_per_kernel: Option<f64>,
     discarded_output_bytes: u64,
+    /// The times of kernels in further calls, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<RecordedTimes>,
+}
+
+#[derive(Serialize)]
+struct RecordedTimes {
+    calls: u64,
+    #[serde(flatten)]
+    times: KernelTimes,
 }
 
 impl Report {
     /// Makes the report on a measurement.
-    pub fn new(file: &str, bench: &Bench, measured: &Measurement, n_kernels: u64) -> Report {
+    pub fn new(
+        file: &str,
+        bench: &Bench,
+        measured: &Measurement,
+        recorded: RecordedCalls,
+    ) -> Report {
         let statistics = &measured.statistics;
         let mean_ns = statistics.mean;
         let nanoseconds =
@@ -71,9 +87,14 @@ impl Report {
             calls_per_second: 1e9 / mean_ns.max(f64::MIN_POSITIVE),
             processor_ns_per_call: measured.processor.as_nanos() as f64
                 / measured.n_calls.max(1) as f64,
-            kernels_per_call: n_kernels,
-            mean_ns_per_kernel: (n_kernels > 0).then(|| mean_ns / n_kernels as f64),
+            kernels_per_call: recorded.n_kernels,
+            mean_ns_per_kernel: (recorded.n_kernels > 0)
+                .then(|| mean_ns / recorded.n_kernels as f64),
             discarded_output_bytes: measured.printed_bytes,
+            stats: recorded.times.map(|times| RecordedTimes {
+                calls: recorded.n_calls,
+                times,
+            }),
         }
     }
 
@@ -148,6 +169,14 @@ impl Report {
                 text,
                 "  what kernels printed was discarded: {n_bytes:.0} bytes a call"
             )?;
+        }
+        if let Some(stats) = &self.stats {
+            writeln!(
+                text,
+                "\nin {}, which were recorded:",
+                counted(stats.calls, "further call")
+            )?;
+            stats.times.write(text);
         }
         Ok(())
     }

@@ -5,16 +5,13 @@ use std::fmt::Write;
 use serde::Serialize;
 use tfrt::asynchronous::queue::QueueStats;
 use tfrt::asynchronous::{MemoryStats, memory_stats};
-use tfrt::ir::visible;
-use tfrt::profile::{KernelTime, Sample, Statistics, ThreadTime};
+use tfrt::profile::{Sample, Statistics, ThreadTime};
 
+use crate::commands::kernel_times::{KernelTimes, write_rows};
 use crate::console::duration;
 
 /// The name of the document's JSON schema.
 const SCHEMA: &str = "tfrt.stats/1";
-
-/// The number of rows of a table that people are shown; machines get all.
-const MAX_ROWS: usize = 20;
 
 /// The report on the time and the memory of a run.
 #[derive(Serialize)]
@@ -22,8 +19,8 @@ pub struct Stats {
     schema: &'static str,
     /// The time from the first kernel to the last.
     span_ns: u64,
-    kernels: Vec<Kernel>,
-    places: Vec<Kernel>,
+    #[serde(flatten)]
+    kernels: KernelTimes,
     threads: Vec<Thread>,
     queue: Queue,
     memory: Memory,
@@ -32,18 +29,6 @@ pub struct Stats {
     left_behind: Vec<LeftBehind>,
     /// The number of events for which there was no room: the earliest.
     lost_events: u64,
-}
-
-#[derive(Serialize)]
-struct Kernel {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<String>,
-    runs: u64,
-    total_ns: u64,
-    mean_ns: f64,
-    share: f64,
-    critical_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -112,8 +97,7 @@ impl Stats {
         Stats {
             schema: SCHEMA,
             span_ns: statistics.span_ns,
-            kernels: statistics.kernels.iter().map(Kernel::new).collect(),
-            places: statistics.places.iter().map(Kernel::new).collect(),
+            kernels: KernelTimes::new(statistics),
             threads: statistics.threads.iter().map(Thread::new).collect(),
             queue: Queue {
                 tasks: queue.executed,
@@ -140,8 +124,7 @@ impl Stats {
             "{} from the first kernel to the last\n",
             duration(self.span_ns as f64)
         );
-        kernel_rows(&mut text, "kernel", &self.kernels);
-        kernel_rows(&mut text, "place", &self.places);
+        self.kernels.write(&mut text);
         let mut rows = vec![
             [
                 "thread", "busy", "idle", "asleep", "tasks", "kernels", "steals", "parks",
@@ -186,35 +169,6 @@ impl Stats {
     }
 }
 
-impl Kernel {
-    fn new(time: &KernelTime) -> Kernel {
-        Kernel {
-            name: time.name.clone(),
-            location: time.location.as_ref().map(ToString::to_string),
-            runs: time.count,
-            total_ns: time.total_ns,
-            mean_ns: time.mean_ns(),
-            share: time.share,
-            critical_ns: time.critical_ns,
-        }
-    }
-
-    fn row(&self) -> Vec<String> {
-        let name = match &self.location {
-            Some(location) => format!("{} {}", visible::name(location), self.name),
-            None => self.name.clone(),
-        };
-        vec![
-            name,
-            self.runs.to_string(),
-            duration(self.total_ns as f64),
-            duration(self.mean_ns),
-            format!("{:.1}%", 100.0 * self.share),
-            duration(self.critical_ns as f64),
-        ]
-    }
-}
-
 impl Thread {
     fn new(time: &ThreadTime) -> Thread {
         Thread {
@@ -242,36 +196,5 @@ impl Thread {
             self.steals.to_string(),
             self.parks.to_string(),
         ]
-    }
-}
-
-fn kernel_rows(text: &mut String, what: &str, kernels: &[Kernel]) {
-    let head = [what, "runs", "total", "mean", "share", "critical"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(kernels.iter().take(MAX_ROWS).map(Kernel::row));
-    write_rows(text, &rows);
-    if kernels.len() > MAX_ROWS {
-        writeln!(text, "and {} more", kernels.len() - MAX_ROWS).expect("a String takes all text");
-    }
-}
-
-/// Writes an empty line and a table: the first column begins, the others end at the same place.
-fn write_rows(text: &mut String, rows: &[Vec<String>]) {
-    let n_columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..n_columns).map(width).collect();
-    text.push('\n');
-    for row in rows {
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match column {
-                0 => write!(text, "{cell:<width$}"),
-                _ => write!(text, "  {cell:>width$}"),
-            }
-            .expect("a String takes all text");
-        }
-        text.push('\n');
     }
 }
