@@ -405,6 +405,8 @@ pub(crate) struct BlockGrid {
 const BLOCK_OPERATIONS: usize = 5 << 20;
 /// Approximate multiplications of a block of some columns, which costs more to put in its place.
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
+/// The same of a product that is not cut into blocks of rows: without others it would be one thread's.
+const ONLY_COLUMN_BLOCK_OPERATIONS: usize = 6 << 20;
 /// Approximate multiplications of a block of all groups, where there would be but one.
 const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;
 /// Bytes of a left side that the second cache holds beside a panel.
@@ -418,8 +420,12 @@ const SHARE_OPERATIONS: usize = 1 << 20;
 const FEW_ELEMENTS: usize = 1 << 15;
 /// Maximum number of blocks that the columns of few rows are cut into.
 const FEW_BLOCKS: usize = 32;
-/// Approximate elements of a right side that arrive in a nanosecond from the second cache and the third.
+/// Maximum elements of a right side that the second cache keeps.
+const NEAR_ELEMENTS: usize = 1 << 18;
+/// Approximate elements of a right side that arrive in a nanosecond from the second cache ...
 const ELEMENTS_PER_NS: usize = 24;
+/// ... and from the third, or from memory.
+const FAR_ELEMENTS_PER_NS: usize = 6;
 /// Rows whose products take as long as their right side takes to arrive.
 const FEW_ROWS: usize = 3;
 
@@ -435,9 +441,12 @@ impl BlockGrid {
         let of_work = BLOCK_OPERATIONS / per_row;
         let of_share = n_rows.div_ceil(n_shares).next_multiple_of(tile);
         let rows = of_work.max(4 * tile).min(of_cache).min(of_share);
-        let rows = match n_shares == 1 || n_rows <= 4 * tile {
-            true => n_rows.max(1),
-            false => rows.max(2 * tile) / tile * tile,
+        let rows = match n_rows {
+            _ if n_shares == 1 => n_rows.max(1),
+            // Two threads read the right side twice, which costs little where their caches keep it.
+            n if n > 2 * tile && n <= 4 * tile && per_row <= NEAR_ELEMENTS => n.div_ceil(2),
+            n if n <= 4 * tile => n.max(1),
+            _ => rows.max(2 * tile) / tile * tile,
         };
         // Of an even number two threads get the same share.
         let n_row_blocks = match n_rows.div_ceil(rows) {
@@ -445,7 +454,8 @@ impl BlockGrid {
             n => n.next_multiple_of(2),
         };
         let n_panel_blocks = match n_row_blocks {
-            1..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
+            1 => operations / ONLY_COLUMN_BLOCK_OPERATIONS,
+            2..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
             _ => 1,
         };
         let n_panel_blocks = match n_rows <= tile {
@@ -513,10 +523,12 @@ impl Partition for BlockGrid {
     fn cost_ns(&self) -> usize {
         let elements = self.layout.depth.saturating_mul(self.layout.n_columns);
         let n_times = self.n_rows.div_ceil(FEW_ROWS);
-        elements
-            .saturating_mul(n_times)
-            .saturating_mul(self.n_groups)
-            / ELEMENTS_PER_NS
+        let all = elements.saturating_mul(self.n_groups);
+        let near = all.saturating_mul(n_times) / ELEMENTS_PER_NS;
+        match all > NEAR_ELEMENTS {
+            true => near.max(all / FAR_ELEMENTS_PER_NS),
+            false => near,
+        }
     }
 
     fn block(&self, index: usize) -> Block {

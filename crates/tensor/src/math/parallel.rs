@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tfrt_host::memory::OwnedWriting;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -15,6 +16,10 @@ use crate::{DenseHostTensor, Element, from_bytes_mut};
 
 /// Approximate operations of a chunk: some 10 microseconds, many times the cost of handing one to another worker.
 const CHUNK_OPERATIONS: usize = 1 << 15;
+/// What these operations take, about.
+const CHUNK_TIME: Duration = Duration::from_micros(10);
+/// So many parts are handed out as tasks; fewer are shared with workers that are idle.
+const FEW_PARTS: usize = 10;
 
 /// Returns the number of elements of a chunk, if each takes about this many operations; a multiple of `multiple`.
 ///
@@ -207,20 +212,22 @@ fn spread(
             },
         })),
     });
-    Ok(
-        execution.parallel_for(0..n_parts, NonZeroUsize::MIN, move |index, _| {
-            let Some((work, part)) = lock(&held).lend(index) else {
-                return Err(Error::internal("a part is made twice"));
-            };
-            let first = parts.part(index).start;
-            // SAFETY: the token is of this memory, and lent once.
-            let made = (work.body)(first, unsafe { work.memory.part(part) });
-            drop(work);
-            let last = lock(&held).finish_part();
-            drop(last);
-            made
-        }),
-    )
+    let make = move |index| {
+        let Some((work, part)) = lock(&held).lend(index) else {
+            return Err(Error::internal("a part is made twice"));
+        };
+        let first = parts.part(index).start;
+        // SAFETY: the token is of this memory, and lent once.
+        let made = (work.body)(first, unsafe { work.memory.part(part) });
+        drop(work);
+        let last = lock(&held).finish_part();
+        drop(last);
+        made
+    };
+    Ok(match n_parts < FEW_PARTS {
+        true => execution.share(n_parts, CHUNK_TIME.saturating_mul(n_parts as u32), make),
+        false => execution.parallel_for(0..n_parts, NonZeroUsize::MIN, move |index, _| make(index)),
+    })
 }
 
 /// Work of filling a tensor in parts: the function and the memory.

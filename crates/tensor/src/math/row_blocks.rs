@@ -7,6 +7,8 @@ use super::parallel::part_start;
 
 /// Approximate operations of a block: some 10 microseconds.
 const BLOCK_OPERATIONS: usize = 1 << 18;
+/// Approximate operations in a nanosecond.
+const OPERATIONS_PER_NS: usize = 26;
 
 /// A partition of rows into blocks. It depends on shapes alone.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,7 @@ pub(crate) struct RowBlocks {
     n_rows: usize,
     n_columns: usize,
     n_blocks: usize,
+    operations: usize,
 }
 
 impl RowBlocks {
@@ -29,6 +32,7 @@ impl RowBlocks {
             n_rows,
             n_columns,
             n_blocks: n_blocks.clamp(1, n_rows.max(1)),
+            operations,
         }
     }
 }
@@ -52,6 +56,10 @@ impl Partition for RowBlocks {
 
     fn has_whole_rows(&self) -> bool {
         true
+    }
+
+    fn cost_ns(&self) -> usize {
+        self.operations / OPERATIONS_PER_NS
     }
 }
 

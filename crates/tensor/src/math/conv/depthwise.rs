@@ -157,14 +157,17 @@ impl<S: Simd> Line<'_, S> {
             self.column::<VECTORS>(channel);
             channel += VECTORS * S::F32_LANES;
         }
-        while channel + S::F32_LANES <= channels {
+        if channel + 2 * S::F32_LANES <= channels {
+            self.column::<2>(channel);
+            channel += 2 * S::F32_LANES;
+        }
+        if channel + S::F32_LANES <= channels {
             self.column::<1>(channel);
             channel += S::F32_LANES;
         }
         if channel < channels {
-            // Channels that were made are made again with the rest where that fills a vector: they become the same.
-            let is_same = !matches!(self.block_epilogue.residual, Residual::Result(_));
-            match channel > 0 && is_same {
+            // Channels that were made are made again with the rest where that fills a vector.
+            match channel > 0 && self.is_same_again() {
                 true => self.column::<1>(channels - S::F32_LANES),
                 false => self.part(channel),
             }
@@ -180,10 +183,19 @@ impl<S: Simd> Line<'_, S> {
             self.whole::<NEIGHBOURS, N>(pixel, channel);
             pixel += NEIGHBOURS;
         }
+        // Of few vectors one output takes as long as some: the sums of its taps wait for each other.
+        if N < VECTORS && (1..n).contains(&pixel) && self.is_same_again() {
+            return self.whole::<NEIGHBOURS, N>(n - NEIGHBOURS, channel);
+        }
         while pixel < n {
             self.whole::<1, N>(pixel, channel);
             pixel += 1;
         }
+    }
+
+    /// Returns whether outputs that are made a second time become the same.
+    fn is_same_again(&self) -> bool {
+        !matches!(self.block_epilogue.residual, Residual::Result(_))
     }
 
     /// Makes `N` vectors of channels of `P` outputs.

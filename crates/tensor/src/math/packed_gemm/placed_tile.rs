@@ -29,6 +29,8 @@ const MAX_TILE: usize = 14 * 32;
 const MAX_WIDTH: usize = 32;
 
 impl<R: RowSource> PlacedTile<'_, R> {
+    // Inlined, as what it calls: to hand a tile on in memory costs as much as some of its products.
+    #[inline(always)]
     pub(super) fn whole(self, finish: TileEpilogue<'_>, out: &mut [f32], stride: usize) {
         let tile = Tile {
             rows: self.source,

@@ -184,6 +184,10 @@ fn two_threads_get_the_same_share() {
     for (n_rows, depth, n_columns) in [
         (49, 4608, 512),
         (49, 2048, 1000),
+        // An image of 7 by 7, of a right side that the second cache keeps, and of one that it does not.
+        (49, 160, 960),
+        (49, 320, 1280),
+        (32, 784, 512),
         (20, 3000, 3000),
         (100, 512, 512),
         (1, 784, 512),
@@ -238,4 +242,22 @@ fn few_rows_are_cut_by_columns() {
         }
         assert_eq!(next, layout.n_panels());
     }
+}
+
+#[test]
+fn right_side_from_memory_takes_its_time() {
+    let grid = |n_rows, depth, n_columns| {
+        let set = InstructionSet::Avx512;
+        let layout = Layout {
+            set,
+            depth,
+            n_columns,
+        };
+        BlockGrid::new(n_rows, layout, depth)
+    };
+    // A row of 512 by 512 comes from the second cache; one of 1280 by 1000, five times as large, does not.
+    let [near, far] = [grid(1, 512, 512), grid(1, 1280, 1000)].map(|grid| grid.cost_ns());
+    assert!(far > 10 * near, "{near} ns, {far} ns");
+    // Of many rows the products take longer.
+    assert!(grid(300, 1280, 1000).cost_ns() > 20 * far);
 }

@@ -118,6 +118,7 @@ impl<R: RowSource> Tile<'_, R> {
     ///
     /// If a slice is shorter than what the tile reads or writes, or if there are more rows than the
     /// instruction set takes.
+    #[inline(always)]
     pub(super) fn make(self, processor: Processor, width: usize) {
         let set = processor.set();
         assert!(
@@ -302,8 +303,11 @@ fn add_part<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
 ) -> Sums<S, N_ROWS, N_VECTORS> {
     let columns = piece.chunks_exact(N_VECTORS);
     for (depth, columns) in (0..len).zip(columns) {
-        for vector in 0..N_VECTORS {
-            prefetch::for_reading(&columns[vector], AHEAD * N_VECTORS);
+        // One vector waits for loads, of which this would be one more; the processor fetches so narrow a panel by itself.
+        if N_VECTORS > 1 {
+            for vector in 0..N_VECTORS {
+                prefetch::for_reading(&columns[vector], AHEAD * N_VECTORS);
+            }
         }
         for row in 0..N_ROWS {
             let element = simd.splat_f32s(rows[row][depth]);
