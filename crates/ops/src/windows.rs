@@ -206,7 +206,9 @@ fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
                     )));
                 }
                 let kernel: Dims = kernel.iter().map(|extent| Dim::Known(*extent)).collect();
-                Windows::new(call, &kernel)?.outputs(spatial)
+                let windows = Windows::new(call, &kernel)?;
+                windows.expect_within(call, spatial)?;
+                windows.outputs(spatial)
             };
             Some(outer.iter().cloned().chain(inner).collect())
         }

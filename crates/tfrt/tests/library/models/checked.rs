@@ -256,6 +256,12 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
             "expected a window within an input of 5 with 0 and 0 around it, found one over 9",
         ),
         (
+            "MaxPool",
+            &["%x"],
+            "{kernel_shape = [3 : i64, 8 : i64], pads = [0 : i64, 1 : i64, 0 : i64, 1 : i64]}",
+            "expected a window within an input of 5 with 1 and 1 around it, found one over 8",
+        ),
+        (
             "ConvTranspose",
             &["%x", "%w"],
             "",
