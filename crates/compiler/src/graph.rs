@@ -15,7 +15,9 @@ use tfrt_ir::dialect::{
     ValueKind,
 };
 use tfrt_ir::verifier::{Mistake, mistakes};
-use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes};
+use tfrt_ir::{
+    Diagnostic, Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes,
+};
 use tfrt_ops::{
     Arity, AttrDef, AttrDefault, AttrKind, Attrs, Limit, OpDef, Table, Types, ValueDef, intern,
     names::{self, NameAttr},
@@ -380,6 +382,20 @@ fn default_text(default: AttrDefault) -> String {
         AttrDefault::Ints(list) => format!("{list:?}"),
         AttrDefault::Type(dtype) => dtype.mlir_name().to_owned(),
     }
+}
+
+/// Returns an error for each operand of an operation whose element type is known and does not fit the row.
+pub(crate) fn operand_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Diagnostic> {
+    let found = element_types(module, op, row).into_iter();
+    let of_operands = found.filter(|mistake| mistake.operand.is_some());
+    let error = |mistake: Mistake| {
+        let error = module.op_error(codes::OPERAND_TYPES, op, mistake.message);
+        match BUILTIN.get(row.name) {
+            Some(entry) => error.help(format!("it is {}{}", entry.name(), entry.signature())),
+            None => error,
+        }
+    };
+    of_operands.map(error).collect()
 }
 
 /// Checks element types, where they are known: against those that the row names, and that operands of one type

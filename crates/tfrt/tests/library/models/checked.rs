@@ -238,10 +238,6 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         ("%s", "tensor<2xf32>"),
         ("%z", "tensor<3xi8>"),
     ];
-    let (stated, names): (Vec<String>, Vec<String>) = inputs
-        .iter()
-        .map(|(name, ty)| (format!("{name}: {ty}"), format!("{:?}", &name[1..])))
-        .unzip();
     let rows: &[(&str, &[&str], &str, &str)] = &[
         (
             "Conv",
@@ -287,18 +283,10 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         ),
     ];
     for (operation, operands, attributes, reason) in rows {
-        let type_of = |operand: &&str| inputs.iter().find(|(name, _)| name == operand).unwrap().1;
-        let types: Vec<&str> = operands.iter().map(type_of).collect();
-        let text = format!(
-            "func.func @main({}) -> tensor<*xf32> attributes {{model.input_names = [{}], model.output_names = \
-             [\"y\"]}} {{\n  %y = \"onnx.{operation}\"({}) {attributes} : ({}) -> tensor<*xf32>\n  \
-             func.return %y : tensor<*xf32>\n}}\n",
-            stated.join(", "),
-            names.join(", "),
-            operands.join(", "),
-            types.join(", "),
+        folder.write(
+            "model.mlir",
+            one_operation(&inputs, operation, operands, attributes),
         );
-        folder.write("model.mlir", text);
         let (status, stdout, stderr) = folder.run("check model.mlir");
         assert_eq!(
             (status, stdout.as_str()),
@@ -309,4 +297,111 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         let wanted = format!("op fails with any input: {reason} [TF0517]");
         assert!(first.ends_with(&wanted), "{wanted}:\n{stderr}");
     }
+}
+
+/// Returns the text of a model of one operation on some of its inputs, names with types.
+fn one_operation(
+    inputs: &[(&str, &str)],
+    operation: &str,
+    operands: &[&str],
+    attributes: &str,
+) -> String {
+    let type_of = |operand: &&str| inputs.iter().find(|(name, _)| name == operand).unwrap().1;
+    let types: Vec<&str> = operands.iter().map(type_of).collect();
+    let (stated, names): (Vec<String>, Vec<String>) = inputs
+        .iter()
+        .map(|(name, ty)| (format!("{name}: {ty}"), format!("{:?}", &name[1..])))
+        .unzip();
+    format!(
+        "func.func @main({}) -> tensor<*xf32> attributes {{model.input_names = [{}], model.output_names = [\"y\"]}} {{
+           %y = \"onnx.{operation}\"({}) {attributes} : ({}) -> tensor<*xf32>
+           func.return %y : tensor<*xf32>
+         }}",
+        stated.join(", "),
+        names.join(", "),
+        operands.join(", "),
+        types.join(", "),
+    )
+}
+
+/// An operand of a type that ONNX does not give it is told by node, place and types, wherever the operation stands.
+#[test]
+fn operands_whose_types_do_not_go_together_are_refused() {
+    let folder = Folder::new("check_types");
+    let inputs = [
+        ("%x", "tensor<1x3x5x5xf32>"),
+        ("%d", "tensor<1x3x5x5xf64>"),
+        ("%q", "tensor<1x3x5x5xui8>"),
+        ("%w", "tensor<4x3x3x3xi8>"),
+        ("%m", "tensor<5x5xi8>"),
+        ("%s", "tensor<f32>"),
+        ("%zu", "tensor<ui8>"),
+        ("%zi", "tensor<i8>"),
+        ("%b", "tensor<4xf32>"),
+    ];
+    let rows: &[(&str, &[&str], &str)] = &[
+        (
+            "MatMul",
+            &["%x", "%d"],
+            "operand #1 must be a tensor of f32, as operand #0 is, but got 'tensor<1x3x5x5xf64>'",
+        ),
+        (
+            "Add",
+            &["%d", "%x"],
+            "operand #1 must be a tensor of f64, as operand #0 is, but got 'tensor<1x3x5x5xf32>'",
+        ),
+        (
+            "MatMulInteger",
+            &["%q", "%m", "%zu", "%zu"],
+            "operand #3 must be a tensor of i8, as operand #1 is, but got 'tensor<ui8>'",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%w", "%zi"],
+            "operand #2 must be a tensor of ui8, as operand #0 is, but got 'tensor<i8>'",
+        ),
+        (
+            "QLinearConv",
+            &["%q", "%s", "%zu", "%w", "%s", "%zi", "%s", "%zu", "%b"],
+            "operand #8 must be a tensor of i32, but got 'tensor<4xf32>'",
+        ),
+        (
+            "QLinearMatMul",
+            &["%q", "%s", "%zu", "%m", "%s", "%zu", "%s", "%zu"],
+            "operand #5 must be a tensor of i8, as operand #3 is, but got 'tensor<ui8>'",
+        ),
+    ];
+    for (operation, operands, reason) in rows {
+        let text = one_operation(&inputs, operation, operands, "");
+        folder.write("model.mlir", &text);
+        let (status, _, said) = folder.run("check model.mlir");
+        assert_eq!(status, 1, "{operation}");
+        assert!(said.contains(&format!("op {reason} [TF0520]")), "{said}");
+        assert!(said.contains("help: it is "), "{said}");
+        let compiled = folder.refused("compile model.mlir", 1);
+        assert!(compiled.contains("[TF0520]"), "{compiled}");
+    }
+    // A node of a file is told by its name, an operation in a branch as others are.
+    let nodes = [
+        node("Shape", "", &["x"], "s", "extents"),
+        node("Add", "", &["x", "s"], "sum", "mixed"),
+    ];
+    folder.write("nodes.onnx", wire::model(&nodes));
+    let said = folder.refused("compile nodes.onnx", 1);
+    let wanted = "node 'mixed': 'graph.add' op operand #1 must be a tensor of f32, as operand #0 is, but got";
+    assert!(said.contains(wanted), "{said}");
+    let branch = r#"func.func @main(%c: tensor<i1>, %x: tensor<2xi8>, %z: tensor<ui8>) -> tensor<*xi32> attributes {
+        model.input_names = ["c", "x", "z"], model.output_names = ["y"]} {
+      %y = "graph.if"(%c) ({
+        %p = "onnx.MatMulInteger"(%x, %x, %z) : (tensor<2xi8>, tensor<2xi8>, tensor<ui8>) -> tensor<*xi32>
+        "graph.yield"(%p) : (tensor<*xi32>) -> ()
+      }, {
+        %p = "onnx.MatMulInteger"(%x, %x) : (tensor<2xi8>, tensor<2xi8>) -> tensor<*xi32>
+        "graph.yield"(%p) : (tensor<*xi32>) -> ()
+      }) : (tensor<i1>) -> tensor<*xi32>
+      func.return %y : tensor<*xi32>
+    }"#;
+    folder.write("branch.mlir", branch);
+    let said = folder.refused("compile branch.mlir", 1);
+    assert!(said.contains("[TF0520]"), "{said}");
 }
