@@ -11,6 +11,7 @@ use crate::einsum::{Equation, Label};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError, broadcast};
 use crate::products::{conv_dims, dot_dims};
+use crate::quantized::{Count, expect_numbers};
 
 pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.CausalConvWithState", "A convolution along time that sees what was before, and keeps what it needs for the next call.").inputs(&[ValueDef::var("input", "T"), ValueDef::var("weight", "T"), ValueDef::var("bias", "T").optional(), ValueDef::var("past_state", "T").optional()]).results(&[ValueDef::var("output", "T"), ValueDef::var("present_state", "T")]).attrs(&[AttrDef::text("activation", "none")]).infer(Infer::By(causal_conv)),
@@ -47,6 +48,9 @@ fn causal_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn conv_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_numbers(call, &[2], Count::One)?;
+    let filters = call.input(1).dim(0);
+    expect_numbers(call, &[3], Count::OneOrEach(&filters, "filter"))?;
     let dims = conv_dims(call, call.input(0), call.input(1), "group")?;
     call.give(0, Some(DType::I32), dims);
     Ok(())
@@ -155,51 +159,48 @@ fn linear_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn mat_mul_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    of_rows_and_columns(call, (0, &[2]), (1, &[3]))?;
     let dims = dot_dims(call, [call.input(0), call.input(1)], [false; 2])?;
     call.give(0, Some(DType::I32), dims);
     Ok(())
 }
 
 fn qlinear_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_numbers(call, &[1, 2, 6, 7], Count::One)?;
     let filters = call.input(3).dim(0);
-    for (index, takes_one) in [(4, true), (5, true), (8, false)] {
-        per_filter(call, index, &filters, takes_one)?;
-    }
+    expect_numbers(call, &[4, 5], Count::OneOrEach(&filters, "filter"))?;
+    expect_numbers(call, &[8], Count::Each(&filters, "filter"))?;
     let dims = conv_dims(call, call.input(0), call.input(3), "group")?;
     let dtype = call.input(7).dtype;
     call.give(0, dtype, dims);
     Ok(())
 }
 
-/// Expects an operand to have one number for each filter, or a single one for all if that is allowed.
-fn per_filter(
+/// Expects scales and zero points of two matrices, which are operands, to have one number, or one for each row of the
+/// left one, each column of the right one.
+fn of_rows_and_columns(
     call: &InferCall<'_>,
-    index: usize,
-    filters: &Dim,
-    takes_one: bool,
+    (left, of_left): (usize, &[usize]),
+    (right, of_right): (usize, &[usize]),
 ) -> Result<(), InferError> {
-    let (Some(dims), Some(filters)) = (&call.input(index).dims, filters.value()) else {
-        return Ok(());
+    let (left, right) = (call.input(left), call.input(right));
+    let rows = match left.rank() {
+        Some(1) => Dim::Known(1),
+        Some(rank) => left.dim(rank.saturating_sub(2)),
+        None => Dim::Unknown,
     };
-    let found = match dims[..] {
-        [] => Some(1),
-        [ref size] => size.value(),
-        _ => return Err(call.error(format_args!(
-            "expected operand {index} to be a list of {filters} numbers, one for each filter, found {} dimensions",
-            dims.len()
-        ))),
+    let columns = match right.rank() {
+        Some(1) => Dim::Known(1),
+        Some(rank) => right.dim(rank.saturating_sub(1)),
+        None => Dim::Unknown,
     };
-    match found {
-        Some(found) if found != filters && !(takes_one && found == 1) => {
-            Err(call.error(format_args!(
-                "expected operand {index} to have {filters} numbers, one for each filter, found {found}"
-            )))
-        }
-        _ => Ok(()),
-    }
+    expect_numbers(call, of_left, Count::OneOrEach(&rows, "row"))?;
+    expect_numbers(call, of_right, Count::OneOrEach(&columns, "column"))
 }
 
 fn qlinear_mat_mul(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    of_rows_and_columns(call, (0, &[1, 2]), (3, &[4, 5]))?;
+    expect_numbers(call, &[6, 7], Count::One)?;
     let dims = dot_dims(call, [call.input(0), call.input(3)], [false; 2])?;
     let dtype = call.input(7).dtype;
     call.give(0, dtype, dims);

@@ -237,6 +237,13 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         ("%long", "tensor<4x3x9x1xf32>"),
         ("%s", "tensor<2xf32>"),
         ("%z", "tensor<3xi8>"),
+        ("%f", "tensor<f32>"),
+        ("%one", "tensor<i8>"),
+        ("%none", "tensor<0xi8>"),
+        ("%filters", "tensor<4x3x3x3xi8>"),
+        ("%m", "tensor<2x5xi8>"),
+        ("%n", "tensor<5x4xi8>"),
+        ("%blocks", "tensor<1x3x5x3xf32>"),
     ];
     let rows: &[(&str, &[&str], &str, &str)] = &[
         (
@@ -281,6 +288,54 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
             "{axis = 4 : i64}",
             "expected an axis of 4 dimensions, found 4",
         ),
+        (
+            "QuantizeLinear",
+            &["%x", "%s"],
+            "{block_size = 2 : i64}",
+            "expected scales of 4 dimensions for blocks of 2, found 1",
+        ),
+        (
+            "DequantizeLinear",
+            &["%q", "%blocks"],
+            "{axis = 3 : i64, block_size = 3 : i64}",
+            "expected 2 scales along dimension 3, the blocks of 3 in 5, found 3",
+        ),
+        (
+            "MatMulInteger",
+            &["%m", "%n", "%z"],
+            "",
+            "operand 2 (a_zero_point): expected one number or 2, one for each row, found 3",
+        ),
+        (
+            "MatMulInteger",
+            &["%m", "%n", "%one", "%none"],
+            "",
+            "operand 3 (b_zero_point): expected one number or 4, one for each column, found 0",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%filters", "%z"],
+            "",
+            "operand 2 (x_zero_point): expected one number, found 3",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%filters", "%one", "%z"],
+            "",
+            "operand 3 (w_zero_point): expected one number or 4, one for each filter, found 3",
+        ),
+        (
+            "QLinearMatMul",
+            &["%m", "%f", "%one", "%n", "%s", "%one", "%f", "%one"],
+            "",
+            "operand 4 (b_scale): expected one number or 4, one for each column, found 2",
+        ),
+        (
+            "QLinearConv",
+            &["%q", "%s", "%one", "%filters", "%f", "%one", "%f", "%one"],
+            "",
+            "operand 1 (x_scale): expected one number, found 2",
+        ),
     ];
     for (operation, operands, attributes, reason) in rows {
         folder.write(
@@ -297,6 +352,24 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         let wanted = format!("op fails with any input: {reason} [TF0517]");
         assert!(first.ends_with(&wanted), "{wanted}:\n{stderr}");
     }
+    // Blocks that fit, the last of which is shorter.
+    let fits = one_operation(
+        &inputs,
+        "DequantizeLinear",
+        &["%q", "%blocks"],
+        "{axis = 3 : i64, block_size = 2 : i64}",
+    );
+    folder.write("fits.mlir", fits);
+    assert_eq!(folder.printed("check fits.mlir"), "fits.mlir: ok\n");
+    // The kernel refuses what has no number, too.
+    let empty = one_operation(&inputs, "MatMulInteger", &["%m", "%n", "%one", "%none"], "");
+    folder.write("empty.mlir", empty);
+    let (status, _, stderr) = folder.run("run empty.mlir --random");
+    assert_eq!(status, 3, "{stderr}");
+    assert!(
+        stderr.contains("operand 3 is expected to have a number, found none"),
+        "{stderr}"
+    );
 }
 
 /// Returns the text of a model of one operation on some of its inputs, names with types.
