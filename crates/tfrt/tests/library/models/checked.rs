@@ -265,6 +265,18 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
             "expected a window within an input of 5 with 1 and 1 around it, found one over 8",
         ),
         (
+            "GlobalMaxPool",
+            &["%q"],
+            "",
+            "expected floating-point numbers, found i8",
+        ),
+        (
+            "InstanceNormalization",
+            &["%x", "%z", "%z"],
+            "",
+            "operand 1: expected a tensor of f32, found one of i8",
+        ),
+        (
             "ConvTranspose",
             &["%x", "%w"],
             "",
@@ -444,7 +456,24 @@ fn operands_whose_types_do_not_go_together_are_refused() {
             "operand #5 must be a tensor of i8, as operand #3 is, but got 'tensor<ui8>'",
         ),
     ];
-    for (operation, operands, reason) in rows {
+    let of_families: &[(&str, &[&str], &str)] = &[
+        (
+            "Sigmoid",
+            &["%q"],
+            "operand #0 must be a tensor of floating-point numbers, but got 'tensor<1x3x5x5xui8>'",
+        ),
+        (
+            "Softmax",
+            &["%m"],
+            "operand #0 must be a tensor of floating-point numbers, but got 'tensor<5x5xi8>'",
+        ),
+        (
+            "CumSum",
+            &["%x", "%zi"],
+            "operand #1 must be a tensor of i32 or i64, but got 'tensor<i8>'",
+        ),
+    ];
+    for (operation, operands, reason) in rows.iter().chain(of_families) {
         let text = one_operation(&inputs, operation, operands, "");
         folder.write("model.mlir", &text);
         let (status, _, said) = folder.run("check model.mlir");
