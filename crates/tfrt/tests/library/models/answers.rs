@@ -95,7 +95,7 @@ const SUM_AND_INTEGERS: &str = r#"func.func @main(%x: tensor<1x3x5x5xui8>, %w: t
   tfrt.return %y, %c, %p : tensor<*xui8>, tensor<*xi32>, tensor<*xi32>
 }"#;
 
-/// What is written on integers stays so; sums of floats become integers unless `--no-quantize` is given.
+/// Sums of floats become integers unless `--no-quantize` is given; operations that are written on integers stay so.
 #[test]
 fn sums_of_quantised_tensors_obey_the_switch() {
     let folder = Folder::new("sums");
