@@ -40,6 +40,7 @@ codes! {
     NEVER_SUCCEEDS = "TF0517", "an operation of a model that fails with any input";
     MISSTATED_OUTPUT = "TF0518", "an output of a model that is of another type than is stated";
     NO_PRECISION = "TF0519", "a precision that this processor cannot calculate in";
+    OPERAND_TYPES = "TF0520", "an operand of a model's operation that is of a type it does not take";
 
     SECTIONS_MISSING = "TF0801", "a file without the sections that names and types come from";
     TYPE_NOT_KNOWN = "TF0802", "a type in a file that no text can have";

@@ -15,9 +15,12 @@ use tfrt_ir::dialect::{
     ValueKind,
 };
 use tfrt_ir::verifier::{Mistake, mistakes};
-use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes};
+use tfrt_ir::{
+    Diagnostic, Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes,
+};
 use tfrt_ops::{
-    Arity, AttrDef, AttrDefault, AttrKind, Attrs, Limit, OpDef, Table, Types, ValueDef, intern,
+    Arity, AttrDef, AttrDefault, AttrKind, Attrs, ElementFamily, Limit, OpDef, Table, Types,
+    ValueDef, intern,
     names::{self, NameAttr},
 };
 
@@ -382,8 +385,22 @@ fn default_text(default: AttrDefault) -> String {
     }
 }
 
+/// Returns an error for each operand of an operation whose element type is known and does not fit the row.
+pub(crate) fn operand_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Diagnostic> {
+    let found = element_types(module, op, row).into_iter();
+    let of_operands = found.filter(|mistake| mistake.operand.is_some());
+    let error = |mistake: Mistake| {
+        let error = module.op_error(codes::OPERAND_TYPES, op, mistake.message);
+        match BUILTIN.get(row.name) {
+            Some(entry) => error.help(format!("it is {}{}", entry.name(), entry.signature())),
+            None => error,
+        }
+    };
+    of_operands.map(error).collect()
+}
+
 /// Checks element types, where they are known: against those that the row names, and that operands of one type
-/// variable are alike.
+/// variable are alike; and the first operand's against those that the operation calculates with.
 fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
     let data = module.op(op);
     let dtype = |value: &ValueId| {
@@ -411,6 +428,9 @@ fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
                 let names: Vec<&str> = all.iter().map(|dtype| dtype.mlir_name()).collect();
                 format!("a tensor of {}", names.join(" or "))
             }
+            _ if is_operand && index == 0 && !calculates_with(row, dtype) => {
+                format!("a tensor of {}", row.elements)
+            }
             Types::Var(letter) => match letters.iter().find(|(known, ..)| *known == letter) {
                 Some((_, known, of)) if *known != dtype => {
                     format!("a tensor of {}, as {of} is", known.mlir_name())
@@ -436,6 +456,12 @@ fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
         });
     }
     found
+}
+
+/// Returns whether an operation calculates with elements of a type. Those that no calculation takes, such as strings,
+/// are left to kernels: some copy or compare them.
+fn calculates_with(row: &OpDef, dtype: DType) -> bool {
+    row.elements.has(dtype) || !ElementFamily::Any.has(dtype)
 }
 
 /// Checks attributes against one another.

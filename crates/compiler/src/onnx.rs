@@ -215,10 +215,12 @@ impl Default for Options {
     }
 }
 
-/// The passes of an optimising pipeline, in order: those up to knowing types, and those behind `graph-quantize`.
-const OPTIMIZED: [&str; 2] = [
+/// The passes of an optimising pipeline, in order: those up to knowing types, those behind `graph-quantize`, and those behind
+/// `graph-quantize-sums`.
+const OPTIMIZED: [&str; 3] = [
     "legalize,onnx-upgrade,onnx-to-graph,graph-infer",
-    "graph-fold,graph-infer,graph-simplify,tf-to-graph,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower",
+    "graph-fold,graph-infer,graph-simplify,tf-to-graph,graph-place,graph-layout",
+    "graph-fuse,graph-prepare,graph-lower",
 ];
 
 /// Compiles a graph to a program of kernels.
@@ -251,8 +253,15 @@ pub fn pipeline(
     // What is placed is chosen by types.
     let is_placed = context.evaluator.device().is_some();
     let names = match options.optimize {
-        true if options.quantize && !is_placed => &OPTIMIZED.join(",graph-quantize,"),
-        true => &OPTIMIZED.join(","),
+        true => {
+            let [typed, laid_out, lowered] = OPTIMIZED;
+            let (products, sums) = match (options.quantize, is_placed) {
+                (false, _) => ("", ""),
+                (true, true) => ("", "graph-quantize-sums,"),
+                (true, false) => ("graph-quantize,", "graph-quantize-sums,"),
+            };
+            &format!("{typed},{products}{laid_out},{sums}{lowered}")
+        }
         false if is_placed => {
             "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-place,graph-prepare,graph-lower"
         }

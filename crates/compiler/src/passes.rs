@@ -38,6 +38,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &graph::place::PASS,
     &graph::prepare::PASS,
     &graph::quantize::PASS,
+    &graph::quantize::sums::PASS,
     &graph::simplify::PASS,
     &graph::store::PASS,
     &inline::PASS,

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, Cost, OpDef, Traits, ValueDef, When};
+use crate::def::{AttrDef, Cost, ElementFamily, OpDef, Traits, ValueDef, When};
 use crate::infer::{Infer, InferCall, InferError, without};
 
 const X: ValueDef = ValueDef::var("x", "T");
@@ -27,9 +27,10 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("keep", 1),
             AttrDef::int("last", 0),
         ])
-        .infer(Infer::By(arg)),
+        .infer(Infer::By(arg))
+        .elements(ElementFamily::Real),
     OpDef::new("cumulative", "For each element the `kind` (sum or prod) of those before it along an axis, itself included.")
-        .inputs(&[X, ValueDef::any("axis")])
+        .inputs(&[X, ValueDef::set("axis", &[DType::I32, DType::I64])])
         .attrs(&[
             AttrDef::kind(&["sum", "prod"]),
             AttrDef::int("exclusive", 0),
@@ -39,6 +40,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("log", 0)])
         .traits(Traits::IN_PLACE)
         .infer(Infer::By(softmax))
+        .elements(ElementFamily::Float)
         .cost(Cost::PerElement(12)),
     OpDef::new("norm", "Elements less their mean, divided by their standard deviation, times `scale`, plus `bias`; over axes from `axis` on (layer, rms), groups of channels (group), each channel (instance), or with given moments (batch).")
         .inputs(&[
@@ -64,6 +66,7 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("stash_type", 1).only(When::Kind(&["layer", "rms", "group"])),
         ])
         .infer(Infer::By(norm))
+        .elements(ElementFamily::Float)
         .cost(Cost::PerElement(6)),
 ];
 
@@ -93,6 +96,20 @@ fn arg(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
+/// Expects operands to have the type of the first one.
+fn expect_types_of_first(call: &InferCall<'_>, operands: &[usize]) -> Result<(), InferError> {
+    for &index in operands {
+        if let (Some(own), Some(found)) = (call.input(0).dtype, call.input(index).dtype)
+            && own != found
+        {
+            return Err(call.error(format_args!(
+                "operand {index}: expected a tensor of {own}, found one of {found}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let (dtype, dims) = (x.dtype, x.dims);
@@ -103,6 +120,7 @@ fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
     call.give(0, result, dims.clone());
     match call.attrs.text("kind") {
         "layer" => {
+            expect_types_of_first(call, &[1, 2])?;
             let dims = match &dims {
                 Some(dims) => {
                     let from = call.axis(call.attrs.int("axis").unwrap_or(-1), dims.len())?;
@@ -128,6 +146,7 @@ fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
             call.give(1, mean.dtype, mean.dims.or_else(channels));
             call.give(2, variance.dtype, variance.dims.or_else(channels));
         }
+        "group" | "instance" => expect_types_of_first(call, &[1, 2])?,
         _ => {}
     }
     Ok(())

@@ -34,8 +34,8 @@ pub struct OpDef {
     pub infer: Infer,
     /// The cost of a run.
     pub cost: Cost,
-    /// The element types that a pointwise operation takes. Of `select` those of the values that are chosen from, of
-    /// `pow` those of the base.
+    /// The element types that the operation calculates with, which are those of its first operand. Of `select` they are
+    /// those of the values that are chosen from.
     pub elements: ElementFamily,
     /// The function that computes a pointwise operation in a fused program.
     pub function: PointwiseFn,
@@ -76,7 +76,7 @@ impl PointwiseFn {
     }
 }
 
-/// A family of element types.
+/// A family of element types. It is written in words: `floating-point numbers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementFamily {
     /// Numbers and truth values.
@@ -109,6 +109,19 @@ impl ElementFamily {
             ElementFamily::Unsigned => is_unsigned,
             ElementFamily::Truth => dtype == DType::I1,
         }
+    }
+}
+
+impl fmt::Display for ElementFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ElementFamily::Any => "numbers or truth values",
+            ElementFamily::Real => "numbers",
+            ElementFamily::Float => "floating-point numbers",
+            ElementFamily::Integer => "integers",
+            ElementFamily::Unsigned => "integers without signs",
+            ElementFamily::Truth => "truth values",
+        })
     }
 }
 
@@ -358,7 +371,7 @@ impl OpDef {
         OpDef { function, ..op }
     }
 
-    /// Sets the element types that a pointwise operation takes.
+    /// Sets the element types that the operation calculates with.
     pub const fn elements(mut self, elements: ElementFamily) -> OpDef {
         self.elements = elements;
         self

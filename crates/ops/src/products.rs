@@ -2,7 +2,7 @@
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef, When};
+use crate::def::{AttrDef, AttrKind, Cost, ElementFamily, OpDef, ValueDef, When};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, unknown_dims};
 use crate::infer::{Infer, InferCall, InferError, broadcast};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[ValueDef::var("a", "T"), ValueDef::var("b", "T")])
         .attrs(&[AttrDef::int("transpose_a", 0), AttrDef::int("transpose_b", 0)])
         .infer(Infer::By(dot))
+        .elements(ElementFamily::Real)
         .cost(Cost::Fn(dot_cost)),
     OpDef::new("conv", "For each position of a window the products of its elements and those of each filter, summed; spread instead if `transposed`.")
         .inputs(&[X, ValueDef::var("filter", "T"), ValueDef::var("bias", "T").optional()])
@@ -32,6 +33,7 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::ints("output_shape").only(When::Set("transposed")),
         ])
         .infer(Infer::By(conv))
+        .elements(ElementFamily::Float)
         .cost(Cost::Fn(conv_cost)),
     OpDef::new("attention", "For each query the values, weighted by the softmax of the query's products with the keys.")
         .inputs(&[
@@ -59,6 +61,7 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::new("softmax_precision", AttrKind::Int),
         ])
         .infer(Infer::By(attention))
+        .elements(ElementFamily::Float)
         .cost(Cost::PerElement(256)),
     OpDef::new("rnn", "A recurrent network of the `kind` lstm, gru or rnn, over a sequence: all states, the last one, and the last cell.")
         .inputs(&[

@@ -3,6 +3,7 @@
 use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
+use crate::dim::{Dim, Dims};
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
@@ -82,18 +83,65 @@ const BYTES: &[DType] = &[DType::Ui8, DType::I8];
 /// The type of scales.
 const FLOATS: &[DType] = &[DType::F32];
 
-/// Expects scales and zero points to fit a tensor: one for all of it, or one for each index along `axis`. Those of
-/// blocks are left to the kernel.
+/// The count of numbers that an operand with scales, zero points or biases has.
+#[derive(Clone, Copy)]
+pub(crate) enum Count<'a> {
+    One,
+    /// One for each row, column or filter, of which there are so many.
+    Each(&'a Dim, &'static str),
+    /// One for all, or one for each.
+    OneOrEach(&'a Dim, &'static str),
+}
+
+/// Expects operands to have so many numbers. Products of several matrices may have numbers for each of them, which have
+/// as many dimensions and are left to the kernel.
+pub(crate) fn expect_numbers(
+    call: &InferCall<'_>,
+    operands: &[usize],
+    count: Count<'_>,
+) -> Result<(), InferError> {
+    for &index in operands {
+        let fact = call.input(index);
+        let Some(found) = fact.n_elements().value() else {
+            continue;
+        };
+        let (size, what) = match count {
+            Count::One => (&Dim::Known(1), ""),
+            Count::Each(size, what) | Count::OneOrEach(size, what) => (size, what),
+        };
+        let is_one_for_all = matches!(count, Count::OneOrEach(..)) && found == 1;
+        let is_of_matrices = matches!(what, "row" | "column") && fact.rank() > Some(1);
+        let fits = size.value().is_none_or(|size| size == found) && found != 0;
+        if fits || is_one_for_all || is_of_matrices {
+            continue;
+        }
+        let name = call.op.inputs.get(index).map_or("", |def| def.name);
+        let size = size
+            .value()
+            .map_or_else(String::new, |size| size.to_string());
+        return Err(call.error(match count {
+            Count::One => format!("operand {index} ({name}): expected one number, found {found}"),
+            Count::Each(..) => format!(
+                "operand {index} ({name}): expected {size} numbers, one for each {what}, found {found}"
+            ),
+            Count::OneOrEach(..) => format!(
+                "operand {index} ({name}): expected one number or {size}, one for each {what}, found {found}"
+            ),
+        }));
+    }
+    Ok(())
+}
+
+/// Expects scales and zero points to fit a tensor: one for all of it, one for each index along `axis`, or one for each of
+/// the blocks into which rows along `axis` are cut.
 fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
     let (x, scale) = (call.input(0), call.input(1));
-    let (Some(scales), 0) = (&scale.dims, call.attrs.int("block_size").unwrap_or(0)) else {
+    let Some(scales) = &scale.dims else {
         return Ok(());
     };
-    let Some(n_scales) = scale.n_elements().value() else {
-        return Ok(());
-    };
+    let n_scales = scale.n_elements().value();
     if call.has(2)
-        && let Some(n_zeros) = call.input(2).n_elements().value()
+        && let (Some(n_scales), Some(n_zeros)) = (n_scales, call.input(2).n_elements().value())
         && n_zeros != 0
         && n_zeros != n_scales
     {
@@ -101,20 +149,79 @@ fn expect_scales(call: &InferCall<'_>) -> Result<(), InferError> {
             "expected as many zero points as scales, found {n_zeros} and {n_scales}"
         )));
     }
-    let Some(dims) = x.dims.as_ref().filter(|_| n_scales != 1) else {
+    let block = call.attrs.int("block_size").unwrap_or(0);
+    if block < 0 {
+        return Err(call.error(format_args!(
+            "expected blocks of one element or more, found {block}"
+        )));
+    }
+    // One scale has no axis.
+    let is_one = block == 0 && n_scales.is_none_or(|n| n == 1);
+    let Some(dims) = x.dims.as_ref().filter(|_| !is_one) else {
         return Ok(());
     };
     let axis = call.axis(call.attrs.int("axis").unwrap_or(1), dims.len())?;
-    match dims[axis].value() {
-        _ if scales.len() != 1 => Err(call.error(format_args!(
+    match block {
+        0 => expect_scales_along(call, scales, dims, axis),
+        block => expect_scales_of_blocks(call, scales, dims, (axis, block)),
+    }
+}
+
+/// Expects one scale for each index along a dimension.
+fn expect_scales_along(
+    call: &InferCall<'_>,
+    scales: &Dims,
+    dims: &Dims,
+    axis: usize,
+) -> Result<(), InferError> {
+    let [n_scales] = &scales[..] else {
+        return Err(call.error(format_args!(
             "expected one scale or a list of scales, found {} dimensions",
             scales.len()
-        ))),
-        Some(size) if size != n_scales => Err(call.error(format_args!(
-            "expected {size} scales, one for each index along dimension {axis}, found {n_scales}"
+        )));
+    };
+    match (dims[axis].value(), n_scales.value()) {
+        (Some(size), Some(found)) if size != found => Err(call.error(format_args!(
+            "expected {size} scales, one for each index along dimension {axis}, found {found}"
         ))),
         _ => Ok(()),
     }
+}
+
+/// Expects the extents of a tensor, but along a dimension as many as there are blocks.
+fn expect_scales_of_blocks(
+    call: &InferCall<'_>,
+    scales: &Dims,
+    dims: &Dims,
+    (axis, block): (usize, i64),
+) -> Result<(), InferError> {
+    if scales.len() != dims.len() {
+        return Err(call.error(format_args!(
+            "expected scales of {} dimensions for blocks of {block}, found {}",
+            dims.len(),
+            scales.len()
+        )));
+    }
+    for (at, (dim, found)) in dims.iter().zip(scales).enumerate() {
+        let (Some(size), Some(found)) = (dim.value(), found.value()) else {
+            continue;
+        };
+        let is_cut = at == axis;
+        let expected = match is_cut {
+            true => size / block + i64::from(size % block != 0),
+            false => size,
+        };
+        if found != expected {
+            let blocks = match is_cut {
+                true => format!(", the blocks of {block} in {size}"),
+                false => String::new(),
+            };
+            return Err(call.error(format_args!(
+                "expected {expected} scales along dimension {at}{blocks}, found {found}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn quantize(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, Cost, OpDef, ValueDef, When};
+use crate::def::{AttrDef, Cost, ElementFamily, OpDef, ValueDef, When};
 use crate::dim::{Dim, Dims};
 use crate::fact::unknown_dims;
 use crate::infer::{Infer, InferCall, InferError};
@@ -58,6 +58,7 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::float("bias", 1.0),
             AttrDef::int("size", 1).required(),
         ])
+        .elements(ElementFamily::Float)
         .cost(Cost::PerElement(20)),
 ];
 
@@ -182,6 +183,13 @@ impl Windows {
 
 fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
+    let elements = match (call.attrs.text("kind"), call.attrs.flag("whole")) {
+        ("max", false) => ElementFamily::Real,
+        _ => ElementFamily::Float,
+    };
+    if let Some(dtype) = x.dtype.filter(|dtype| !elements.has(*dtype)) {
+        return Err(call.error(format_args!("expected {elements}, found {dtype}")));
+    }
     let dims = match &x.dims {
         None if call.attrs.flag("whole") => None,
         None => call.attrs.len("kernel_shape").map(|n| unknown_dims(n + 2)),
@@ -206,7 +214,9 @@ fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
                     )));
                 }
                 let kernel: Dims = kernel.iter().map(|extent| Dim::Known(*extent)).collect();
-                Windows::new(call, &kernel)?.outputs(spatial)
+                let windows = Windows::new(call, &kernel)?;
+                windows.expect_within(call, spatial)?;
+                windows.outputs(spatial)
             };
             Some(outer.iter().cloned().chain(inner).collect())
         }

@@ -21,6 +21,7 @@ pub(super) mod quantize;
 pub(super) mod rewrite;
 pub(super) mod simplify;
 pub(super) mod store;
+mod types;
 
 use std::collections::HashSet;
 

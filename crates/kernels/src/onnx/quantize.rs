@@ -133,9 +133,12 @@ fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .and_tensor(zero))
 }
 
-/// Returns the numbers of a scale or zero point, as `f64`.
+/// Returns the numbers of a scale, zero point or bias, as `f64`; none if the operand is left out.
 pub(super) fn numbers(node: &NodeCall<'_>, index: usize) -> Result<Vec<f64>, Error> {
     match node.inputs.optional_dense(index)? {
+        Some(tensor) if tensor.n_elements() == 0 => Err(node
+            .inputs
+            .error(index, "is expected to have a number, found none")),
         Some(tensor) => to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype())),
         None => Ok(Vec::new()),
     }

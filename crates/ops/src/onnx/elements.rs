@@ -49,8 +49,8 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.Celu",
         "max(0, x) + min(0, `alpha` * (exp(x / `alpha`) - 1)).",
     )
-    .inputs(&[ValueDef::set("X", &[DType::F32])])
-    .results(&[ValueDef::set("Y", &[DType::F32])])
+    .inputs(&[ValueDef::var("X", "T")])
+    .results(&[ValueDef::var("Y", "T")])
     .attrs(&[AttrDef::float("alpha", 1.0)])
     .pointwise(PointwiseFn::Is("celu"))
     .elements(ElementFamily::Float),

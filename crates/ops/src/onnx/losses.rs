@@ -1,5 +1,7 @@
 //! Rows of losses.
 
+use tfrt_bef::DType;
+
 use crate::def::{AttrDef, AttrKind, OpDef, ValueDef};
 use crate::dim::Dims;
 use crate::fact::Fact;
@@ -12,7 +14,7 @@ pub(crate) const OPS: &[OpDef] = &[
     )
     .inputs(&[
         ValueDef::var("input", "T"),
-        ValueDef::var("target", "Tind"),
+        ValueDef::set("target", &[DType::I32, DType::I64]),
         ValueDef::var("weight", "T").optional(),
     ])
     .results(&[ValueDef::var("loss", "T")])
@@ -27,7 +29,7 @@ pub(crate) const OPS: &[OpDef] = &[
     )
     .inputs(&[
         ValueDef::var("scores", "T"),
-        ValueDef::var("labels", "Tind"),
+        ValueDef::set("labels", &[DType::I32, DType::I64]),
         ValueDef::var("weights", "T").optional(),
     ])
     .results(&[

@@ -5,20 +5,21 @@ use std::slice;
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, OpDef, ValueDef};
+use crate::def::{AttrDef, AttrKind, ElementFamily, OpDef, ValueDef};
 use crate::dim::{Dim, Dims};
 use crate::einsum::{Equation, Label};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError, broadcast};
 use crate::products::{conv_dims, dot_dims};
+use crate::quantized::{Count, expect_numbers};
 
 pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.CausalConvWithState", "A convolution along time that sees what was before, and keeps what it needs for the next call.").inputs(&[ValueDef::var("input", "T"), ValueDef::var("weight", "T"), ValueDef::var("bias", "T").optional(), ValueDef::var("past_state", "T").optional()]).results(&[ValueDef::var("output", "T"), ValueDef::var("present_state", "T")]).attrs(&[AttrDef::text("activation", "none")]).infer(Infer::By(causal_conv)),
     OpDef::new("onnx.ConvInteger", "A convolution of small integers, summed in 32 bits.").inputs(&[ValueDef::var("x", "T1"), ValueDef::var("w", "T2"), ValueDef::var("x_zero_point", "T1").optional(), ValueDef::var("w_zero_point", "T2").optional()]).results(&[ValueDef::set("y", &[DType::I32]).by_values()]).attrs(&[AttrDef::text("auto_pad", "NOTSET"), AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(conv_integer)),
-    OpDef::new("onnx.DeformConv", "A convolution whose windows are moved by offsets of their own.").inputs(&[ValueDef::var("X", "T"), ValueDef::var("W", "T"), ValueDef::var("offset", "T"), ValueDef::var("B", "T").optional(), ValueDef::var("mask", "T").optional()]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::int("offset_group", 1), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(deform_conv)),
-    OpDef::new("onnx.Det", "The determinant of each square matrix.").inputs(&[ValueDef::var("X", "T")]).results(&[ValueDef::var("Y", "T")]).infer(Infer::By(det)),
+    OpDef::new("onnx.DeformConv", "A convolution whose windows are moved by offsets of their own.").inputs(&[ValueDef::var("X", "T"), ValueDef::var("W", "T"), ValueDef::var("offset", "T"), ValueDef::var("B", "T").optional(), ValueDef::var("mask", "T").optional()]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::int("offset_group", 1), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(deform_conv)).elements(ElementFamily::Float),
+    OpDef::new("onnx.Det", "The determinant of each square matrix.").inputs(&[ValueDef::var("X", "T")]).results(&[ValueDef::var("Y", "T")]).infer(Infer::By(det)).elements(ElementFamily::Float),
     OpDef::new("onnx.Einsum", "Sums of products along the axes that an equation names.").inputs(&[ValueDef::var("Inputs", "T").rest(1)]).results(&[ValueDef::var("Output", "T")]).attrs(&[AttrDef::new("equation", AttrKind::Text).required()]).infer(Infer::By(einsum)),
-    OpDef::new("onnx.Gemm", "`alpha` times the product of two matrices, plus `beta` times a third operand.").inputs(&[ValueDef::var("A", "T"), ValueDef::var("B", "T"), ValueDef::var("C", "T").optional()]).results(&[ValueDef::var("Y", "T")]).attrs(&[AttrDef::float("alpha", 1.0), AttrDef::float("beta", 1.0), AttrDef::int("transA", 0), AttrDef::int("transB", 0)]).infer(Infer::By(gemm)),
+    OpDef::new("onnx.Gemm", "`alpha` times the product of two matrices, plus `beta` times a third operand.").inputs(&[ValueDef::var("A", "T"), ValueDef::var("B", "T"), ValueDef::var("C", "T").optional()]).results(&[ValueDef::var("Y", "T")]).attrs(&[AttrDef::float("alpha", 1.0), AttrDef::float("beta", 1.0), AttrDef::int("transA", 0), AttrDef::int("transB", 0)]).infer(Infer::By(gemm)).elements(ElementFamily::Real),
     OpDef::new("onnx.LinearAttention", "Attention with a state of fixed size in place of keys and values.").inputs(&[ValueDef::var("query", "T"), ValueDef::var("key", "T"), ValueDef::var("value", "T"), ValueDef::var("past_state", "S").optional(), ValueDef::var("decay", "T").optional(), ValueDef::var("beta", "T").optional()]).results(&[ValueDef::var("output", "T"), ValueDef::var("present_state", "S")]).attrs(&[AttrDef::int("chunk_size", 64), AttrDef::new("kv_num_heads", AttrKind::Int).required(), AttrDef::new("q_num_heads", AttrKind::Int).required(), AttrDef::float("scale", 0.0), AttrDef::text("update_rule", "gated_delta")]).infer(Infer::By(linear_attention)),
     OpDef::new("onnx.MatMulInteger", "A product of matrices of small integers, summed in 32 bits.").inputs(&[ValueDef::var("A", "T1"), ValueDef::var("B", "T2"), ValueDef::var("a_zero_point", "T1").optional(), ValueDef::var("b_zero_point", "T2").optional()]).results(&[ValueDef::set("Y", &[DType::I32])]).infer(Infer::By(mat_mul_integer)),
     OpDef::new("onnx.QLinearConv", "A convolution of quantised numbers.").inputs(&[ValueDef::var("x", "T1"), ValueDef::set("x_scale", &[DType::F32]), ValueDef::var("x_zero_point", "T1"), ValueDef::var("w", "T2"), ValueDef::set("w_scale", &[DType::F32]), ValueDef::var("w_zero_point", "T2"), ValueDef::set("y_scale", &[DType::F32]), ValueDef::var("y_zero_point", "T3"), ValueDef::set("B", &[DType::I32]).optional()]).results(&[ValueDef::var("y", "T3").by_values()]).attrs(&[AttrDef::text("auto_pad", "NOTSET"), AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(qlinear_conv)),
@@ -47,6 +48,9 @@ fn causal_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn conv_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_numbers(call, &[2], Count::One)?;
+    let filters = call.input(1).dim(0);
+    expect_numbers(call, &[3], Count::OneOrEach(&filters, "filter"))?;
     let dims = conv_dims(call, call.input(0), call.input(1), "group")?;
     call.give(0, Some(DType::I32), dims);
     Ok(())
@@ -155,51 +159,48 @@ fn linear_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn mat_mul_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    of_rows_and_columns(call, (0, &[2]), (1, &[3]))?;
     let dims = dot_dims(call, [call.input(0), call.input(1)], [false; 2])?;
     call.give(0, Some(DType::I32), dims);
     Ok(())
 }
 
 fn qlinear_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    expect_numbers(call, &[1, 2, 6, 7], Count::One)?;
     let filters = call.input(3).dim(0);
-    for (index, takes_one) in [(4, true), (5, true), (8, false)] {
-        per_filter(call, index, &filters, takes_one)?;
-    }
+    expect_numbers(call, &[4, 5], Count::OneOrEach(&filters, "filter"))?;
+    expect_numbers(call, &[8], Count::Each(&filters, "filter"))?;
     let dims = conv_dims(call, call.input(0), call.input(3), "group")?;
     let dtype = call.input(7).dtype;
     call.give(0, dtype, dims);
     Ok(())
 }
 
-/// Expects an operand to have one number for each filter, or a single one for all if that is allowed.
-fn per_filter(
+/// Expects scales and zero points of two matrices, which are operands, to have one number, or one for each row of the
+/// left one, each column of the right one.
+fn of_rows_and_columns(
     call: &InferCall<'_>,
-    index: usize,
-    filters: &Dim,
-    takes_one: bool,
+    (left, of_left): (usize, &[usize]),
+    (right, of_right): (usize, &[usize]),
 ) -> Result<(), InferError> {
-    let (Some(dims), Some(filters)) = (&call.input(index).dims, filters.value()) else {
-        return Ok(());
+    let (left, right) = (call.input(left), call.input(right));
+    let rows = match left.rank() {
+        Some(1) => Dim::Known(1),
+        Some(rank) => left.dim(rank.saturating_sub(2)),
+        None => Dim::Unknown,
     };
-    let found = match dims[..] {
-        [] => Some(1),
-        [ref size] => size.value(),
-        _ => return Err(call.error(format_args!(
-            "expected operand {index} to be a list of {filters} numbers, one for each filter, found {} dimensions",
-            dims.len()
-        ))),
+    let columns = match right.rank() {
+        Some(1) => Dim::Known(1),
+        Some(rank) => right.dim(rank.saturating_sub(1)),
+        None => Dim::Unknown,
     };
-    match found {
-        Some(found) if found != filters && !(takes_one && found == 1) => {
-            Err(call.error(format_args!(
-                "expected operand {index} to have {filters} numbers, one for each filter, found {found}"
-            )))
-        }
-        _ => Ok(()),
-    }
+    expect_numbers(call, of_left, Count::OneOrEach(&rows, "row"))?;
+    expect_numbers(call, of_right, Count::OneOrEach(&columns, "column"))
 }
 
 fn qlinear_mat_mul(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    of_rows_and_columns(call, (0, &[1, 2]), (3, &[4, 5]))?;
+    expect_numbers(call, &[6, 7], Count::One)?;
     let dims = dot_dims(call, [call.input(0), call.input(3)], [false; 2])?;
     let dtype = call.input(7).dtype;
     call.give(0, dtype, dims);

@@ -13,7 +13,7 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.BlackmanWindow",
         "A Blackman window of so many elements.",
     )
-    .inputs(&[ValueDef::var("size", "T1")])
+    .inputs(&[ValueDef::set("size", &[DType::I32, DType::I64])])
     .results(&[ValueDef::var("output", "T2").by_values()])
     .attrs(&[
         AttrDef::int("output_datatype", 1),
@@ -33,7 +33,7 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.HammingWindow",
         "A Hamming window of so many elements.",
     )
-    .inputs(&[ValueDef::var("size", "T1")])
+    .inputs(&[ValueDef::set("size", &[DType::I32, DType::I64])])
     .results(&[ValueDef::var("output", "T2").by_values()])
     .attrs(&[
         AttrDef::int("output_datatype", 1),
@@ -41,7 +41,7 @@ pub(crate) const OPS: &[OpDef] = &[
     ])
     .infer(Infer::By(window)),
     OpDef::new("onnx.HannWindow", "A Hann window of so many elements.")
-        .inputs(&[ValueDef::var("size", "T1")])
+        .inputs(&[ValueDef::set("size", &[DType::I32, DType::I64])])
         .results(&[ValueDef::var("output", "T2").by_values()])
         .attrs(&[
             AttrDef::int("output_datatype", 1),

@@ -14,9 +14,9 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[
         ValueDef::var("R", "T1"),
         ValueDef::set("T", &[DType::I64]),
-        ValueDef::var("inputs", "T3").rest(1),
+        ValueDef::any("inputs").rest(1),
     ])
-    .results(&[ValueDef::var("outputs", "T3").rest(1)])
+    .results(&[ValueDef::any("outputs").rest(1)])
     .attrs(&[
         AttrDef::float("decay_factor", 0.0),
         AttrDef::float("epsilon", 1e-06),
@@ -30,9 +30,9 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[
         ValueDef::var("R", "T1"),
         ValueDef::set("T", &[DType::I64]),
-        ValueDef::var("inputs", "T3").rest(1),
+        ValueDef::any("inputs").rest(1),
     ])
-    .results(&[ValueDef::var("outputs", "T3").rest(1)])
+    .results(&[ValueDef::any("outputs").rest(1)])
     .attrs(&[
         AttrDef::float("alpha", 0.9),
         AttrDef::float("beta", 0.999),
@@ -45,8 +45,8 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.training.Gradient",
         "The derivatives of a result by some values.",
     )
-    .inputs(&[ValueDef::var("Inputs", "T1").rest(1)])
-    .results(&[ValueDef::var("Outputs", "T2").rest(1).data_dependent()])
+    .inputs(&[ValueDef::any("Inputs").rest(1)])
+    .results(&[ValueDef::any("Outputs").rest(1).data_dependent()])
     .attrs(&[
         AttrDef::new("xs", AttrKind::Texts).required(),
         AttrDef::new("y", AttrKind::Text).required(),
@@ -60,9 +60,9 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[
         ValueDef::var("R", "T1"),
         ValueDef::set("T", &[DType::I64]),
-        ValueDef::var("inputs", "T3").rest(1),
+        ValueDef::any("inputs").rest(1),
     ])
-    .results(&[ValueDef::var("outputs", "T3").rest(1)])
+    .results(&[ValueDef::any("outputs").rest(1)])
     .attrs(&[
         AttrDef::new("alpha", AttrKind::Float).required(),
         AttrDef::new("beta", AttrKind::Float).required(),

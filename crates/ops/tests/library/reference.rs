@@ -116,16 +116,8 @@ fn entry(text: &mut String, op: &OpDef) {
     if !op.regions.is_empty() {
         writeln!(text, "* Regions: {}", op.regions.join(", ")).unwrap();
     }
-    let elements = match op.elements {
-        ElementFamily::Any => "",
-        ElementFamily::Real => "numbers",
-        ElementFamily::Float => "floating-point numbers",
-        ElementFamily::Integer => "integers",
-        ElementFamily::Unsigned => "integers without signs",
-        ElementFamily::Truth => "truth values",
-    };
-    if !elements.is_empty() {
-        writeln!(text, "* Elements: {elements}").unwrap();
+    if op.elements != ElementFamily::Any {
+        writeln!(text, "* Elements: {}", op.elements).unwrap();
     }
     let traits = Traits::ALL
         .iter()

@@ -585,27 +585,36 @@ fn slices_begin_at_an_element() {
     }
 }
 
-/// Tests windows that are larger than their input, and extents below 0.
+/// Tests windows that are larger than their input with its padding.
+#[test]
+fn windows_of_pools_lie_within_their_input() {
+    let pool = find("pool").unwrap();
+    let pooled = |size: Dim, pads: i64, auto_pad: &str| {
+        let dims = [Dim::Known(1), Dim::Known(1), size.clone(), size];
+        let image = Fact::new(Some(DType::F32), Some(dims.into_iter().collect()));
+        let attrs = [
+            ("kind", AttrValue::Bytes(b"max")),
+            ("kernel_shape", AttrValue::Ints(vec![7, 7].into())),
+            ("pads", AttrValue::Ints(vec![pads; 4].into())),
+            ("auto_pad", AttrValue::Bytes(auto_pad.as_bytes())),
+        ];
+        let source = &attrs[..];
+        let attrs = Attrs::new(&source, pool.attrs);
+        let found = infer(pool, &[Some(image)], attrs, 1, &mut |_, _| Facts::new());
+        found.map(|found| found[0].dim(2))
+    };
+    let error = pooled(Dim::Known(3), 1, "NOTSET").unwrap_err().to_string();
+    let expected =
+        "pool: expected a window within an input of 3 with 1 and 1 around it, found one over 7";
+    assert_eq!(error, expected);
+    assert_eq!(pooled(Dim::Known(3), 2, "NOTSET"), Ok(Dim::Known(1)));
+    assert_eq!(pooled(Dim::Known(3), 0, "SAME_UPPER"), Ok(Dim::Known(3)));
+    assert!(pooled(Dim::symbol("N"), 0, "NOTSET").is_ok());
+}
+
+/// Tests extents below 0.
 #[test]
 fn extents_are_not_negative() {
-    let pool = find("pool").unwrap();
-    let image = Fact::new(
-        Some(DType::F32),
-        Some([1, 1, 3, 3].map(Dim::Known).into_iter().collect()),
-    );
-    let attrs = [
-        ("kind", AttrValue::Bytes(b"max")),
-        ("kernel_shape", AttrValue::Ints(vec![7, 7].into())),
-    ];
-    let attrs = &attrs[..];
-    let found = infer(
-        pool,
-        &[Some(image)],
-        Attrs::new(&attrs, pool.attrs),
-        1,
-        &mut |_, _| Facts::new(),
-    );
-    assert_eq!(found.unwrap()[0].dim(2), Dim::Unknown);
     let fill = find("fill").unwrap();
     let found = infer(
         fill,

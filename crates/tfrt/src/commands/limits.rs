@@ -5,7 +5,7 @@ use tfrt::import::ReadLimits;
 use tfrt::input::Input;
 use tfrt::{
     Context, ContextBuilder, Error, ErrorCode, Formats, HostContext, OpenError, OpenOptions,
-    Precision, Program, Runtime, RuntimeBuilder, Untrusted,
+    Program, Runtime, RuntimeBuilder, Untrusted,
 };
 
 use super::mapped;
@@ -91,7 +91,7 @@ pub fn refuse_compiled(input: &Input, dims: &DimOptions, no_optimize: bool) -> R
     let options = [
         ("--no-optimize", no_optimize),
         ("--no-quantize", dims.no_quantize),
-        ("--precision", dims.precision != Precision::F32),
+        ("--precision", dims.precision.is_some()),
     ];
     let given = options.iter().find(|(_, is_given)| *is_given);
     match (input, given) {

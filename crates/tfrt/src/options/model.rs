@@ -38,9 +38,9 @@ pub struct DimOptions {
 
     /// Precision of factors in products and convolutions by constant weights. bf16 keeps 8 bits of each factor, and is about
     /// twice as fast for large models on processors with AMX; sums stay f32. On others nothing is rounded, and a warning
-    /// says so
-    #[arg(long, value_name = "TYPE", value_parser = Precision::from_str, default_value = "f32", help_heading = "Options")]
-    pub precision: Precision,
+    /// says so [default: f32]
+    #[arg(long, value_name = "TYPE", value_parser = Precision::from_str, help_heading = "Options")]
+    pub precision: Option<Precision>,
 }
 
 impl DimOptions {
@@ -49,7 +49,7 @@ impl DimOptions {
         let options = OpenOptions::new()
             .optimize(is_optimized)
             .quantize(!self.no_quantize)
-            .precision(self.precision);
+            .precision(self.precision.unwrap_or_default());
         let options = match &self.signature {
             Some(name) => options.signature(name),
             None => options,

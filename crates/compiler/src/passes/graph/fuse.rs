@@ -17,7 +17,6 @@ mod folded_norm;
 mod gelu;
 mod layer_norm;
 mod product;
-mod quantized_add;
 mod row_mean;
 mod softmax;
 
@@ -56,7 +55,6 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         attention::recognise(module, block);
         cached_attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);
-        quantized_add::fuse(module, block);
         product::pack(module, block);
         fold_affine::fold(module, block);
         product::attach(module, block);

@@ -17,7 +17,7 @@ use tfrt_ops::{AttrSource, Dim, Dims, Fact, Facts, InferError, OpDef, Table, nam
 
 use super::attrs::{self, OpAttrs};
 use super::calls::Calls;
-use super::{GRAPH, graphs, inner_first, is_library, lower, node, scope};
+use super::{GRAPH, graphs, inner_first, is_library, lower, node, scope, types};
 use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, PassFn};
@@ -79,6 +79,7 @@ pub(in crate::passes) fn run(
         write(module, &facts, block);
         signature(module, function, block);
     }
+    types::check(module, &context.dialects.rows, diagnostics);
 }
 
 /// The types of integers that state extents and positions.

@@ -6,13 +6,15 @@
 //! most one step from that of the floats, whose sums are rounded. It and those that the file has are noted as such whose sums
 //! may be scaled in `f32`, which `graph-layout` makes of them. Where any part is of another form, or a float is used by
 //! somebody else, nothing is done. Products of matrices become `graph.quantized_dot` (`products.rs`), or `graph.integer_dot`
-//! where their results stay floats. What only moves elements moves bytes (`moves.rs`).
+//! where their results stay floats. What only moves elements moves bytes (`moves.rs`). Sums are a pass of
+//! their own (`sums.rs`).
 //!
 //! It runs before constants are folded, which takes the integers away.
 
 mod convolution;
 mod moves;
 mod products;
+pub(in crate::passes) mod sums;
 
 use tfrt_bef::DType;
 use tfrt_ir::{

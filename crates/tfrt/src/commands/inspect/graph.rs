@@ -33,7 +33,17 @@ pub struct Graph {
 }
 
 /// The kernels that calculate with integers what is quantised, and those from and to floats.
-const ON_INTEGERS: [&str; 4] = ["qconv", "quantized_dot", "integer_dot", "qadd"];
+const ON_INTEGERS: [&str; 9] = [
+    "qconv",
+    "QLinearConv",
+    "ConvInteger",
+    "quantized_dot",
+    "QLinearMatMul",
+    "integer_dot",
+    "MatMulInteger",
+    "qadd",
+    "microsoft.DynamicQuantizeLSTM",
+];
 const BETWEEN: [&str; 3] = ["quantize", "DynamicQuantizeLinear", "dequantize"];
 
 #[derive(Serialize)]

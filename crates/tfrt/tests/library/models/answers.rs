@@ -83,6 +83,36 @@ fn inspect_counts_what_is_calculated_with_integers() {
     assert!(!plain.contains("kernels on integers"), "{plain}");
 }
 
+/// A sum of two quantised tensors, and a product and a convolution that are written on integers.
+const SUM_AND_INTEGERS: &str = r#"func.func @main(%x: tensor<1x3x5x5xui8>, %w: tensor<4x3x3x3xi8>, %m: tensor<5x5xi8>) -> (tensor<*xui8>, tensor<*xi32>, tensor<*xi32>) attributes {model.input_names = ["x", "w", "m"], model.output_names = ["y", "c", "p"]} {
+  %s = "onnx.Constant"() {value = dense<0.02> : tensor<f32>} : () -> tensor<f32>
+  %z = "onnx.Constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+  %f = "onnx.DequantizeLinear"(%x, %s, %z) : (tensor<1x3x5x5xui8>, tensor<f32>, tensor<ui8>) -> tensor<*xf32>
+  %a = "onnx.Add"(%f, %f) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %y = "onnx.QuantizeLinear"(%a, %s, %z) : (tensor<*xf32>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+  %c = "onnx.ConvInteger"(%x, %w) : (tensor<1x3x5x5xui8>, tensor<4x3x3x3xi8>) -> tensor<*xi32>
+  %p = "onnx.MatMulInteger"(%x, %m) : (tensor<1x3x5x5xui8>, tensor<5x5xi8>) -> tensor<*xi32>
+  tfrt.return %y, %c, %p : tensor<*xui8>, tensor<*xi32>, tensor<*xi32>
+}"#;
+
+/// Sums of floats become integers unless `--no-quantize` is given; operations that are written on integers stay so.
+#[test]
+fn sums_of_quantised_tensors_obey_the_switch() {
+    let folder = Folder::new("sums");
+    folder.write("q.mlir", SUM_AND_INTEGERS);
+    let line = |arguments: &str| {
+        let text = folder.printed(&format!("inspect graph q.mlir{arguments}"));
+        text.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let written = "kernels on integers: 1 ConvInteger, 1 MatMulInteger";
+    assert_eq!(
+        line(""),
+        format!("{written}, 1 qadd; from and to floats: none")
+    );
+    let with_floats = format!("{written}; from and to floats: 1 quantize, 1 dequantize");
+    assert_eq!(line(" --no-quantize"), with_floats);
+}
+
 #[test]
 fn results_with_integers_are_a_step_from_those_without() {
     let folder = Folder::new("step");
@@ -109,6 +139,7 @@ fn options_of_compiling_are_refused_for_what_is_compiled() {
     folder.printed("compile two.onnx -o two.bef");
     for (command, option) in [
         ("check two.bef --precision bf16", "--precision"),
+        ("run two.bef --random --precision f32", "--precision"),
         ("inspect graph two.bef --no-quantize", "--no-quantize"),
         ("bench two.bef --precision bf16", "--precision"),
     ] {

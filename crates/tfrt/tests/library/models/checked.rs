@@ -237,11 +237,14 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         ("%long", "tensor<4x3x9x1xf32>"),
         ("%s", "tensor<2xf32>"),
         ("%z", "tensor<3xi8>"),
+        ("%f", "tensor<f32>"),
+        ("%one", "tensor<i8>"),
+        ("%none", "tensor<0xi8>"),
+        ("%filters", "tensor<4x3x3x3xi8>"),
+        ("%m", "tensor<2x5xi8>"),
+        ("%n", "tensor<5x4xi8>"),
+        ("%blocks", "tensor<1x3x5x3xf32>"),
     ];
-    let (stated, names): (Vec<String>, Vec<String>) = inputs
-        .iter()
-        .map(|(name, ty)| (format!("{name}: {ty}"), format!("{:?}", &name[1..])))
-        .unzip();
     let rows: &[(&str, &[&str], &str, &str)] = &[
         (
             "Conv",
@@ -254,6 +257,24 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
             &["%x", "%long"],
             "",
             "expected a window within an input of 5 with 0 and 0 around it, found one over 9",
+        ),
+        (
+            "MaxPool",
+            &["%x"],
+            "{kernel_shape = [3 : i64, 8 : i64], pads = [0 : i64, 1 : i64, 0 : i64, 1 : i64]}",
+            "expected a window within an input of 5 with 1 and 1 around it, found one over 8",
+        ),
+        (
+            "GlobalMaxPool",
+            &["%q"],
+            "",
+            "expected floating-point numbers, found i8",
+        ),
+        (
+            "InstanceNormalization",
+            &["%x", "%z", "%z"],
+            "",
+            "operand 1: expected a tensor of f32, found one of i8",
         ),
         (
             "ConvTranspose",
@@ -279,20 +300,60 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
             "{axis = 4 : i64}",
             "expected an axis of 4 dimensions, found 4",
         ),
+        (
+            "QuantizeLinear",
+            &["%x", "%s"],
+            "{block_size = 2 : i64}",
+            "expected scales of 4 dimensions for blocks of 2, found 1",
+        ),
+        (
+            "DequantizeLinear",
+            &["%q", "%blocks"],
+            "{axis = 3 : i64, block_size = 3 : i64}",
+            "expected 2 scales along dimension 3, the blocks of 3 in 5, found 3",
+        ),
+        (
+            "MatMulInteger",
+            &["%m", "%n", "%z"],
+            "",
+            "operand 2 (a_zero_point): expected one number or 2, one for each row, found 3",
+        ),
+        (
+            "MatMulInteger",
+            &["%m", "%n", "%one", "%none"],
+            "",
+            "operand 3 (b_zero_point): expected one number or 4, one for each column, found 0",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%filters", "%z"],
+            "",
+            "operand 2 (x_zero_point): expected one number, found 3",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%filters", "%one", "%z"],
+            "",
+            "operand 3 (w_zero_point): expected one number or 4, one for each filter, found 3",
+        ),
+        (
+            "QLinearMatMul",
+            &["%m", "%f", "%one", "%n", "%s", "%one", "%f", "%one"],
+            "",
+            "operand 4 (b_scale): expected one number or 4, one for each column, found 2",
+        ),
+        (
+            "QLinearConv",
+            &["%q", "%s", "%one", "%filters", "%f", "%one", "%f", "%one"],
+            "",
+            "operand 1 (x_scale): expected one number, found 2",
+        ),
     ];
     for (operation, operands, attributes, reason) in rows {
-        let type_of = |operand: &&str| inputs.iter().find(|(name, _)| name == operand).unwrap().1;
-        let types: Vec<&str> = operands.iter().map(type_of).collect();
-        let text = format!(
-            "func.func @main({}) -> tensor<*xf32> attributes {{model.input_names = [{}], model.output_names = \
-             [\"y\"]}} {{\n  %y = \"onnx.{operation}\"({}) {attributes} : ({}) -> tensor<*xf32>\n  \
-             func.return %y : tensor<*xf32>\n}}\n",
-            stated.join(", "),
-            names.join(", "),
-            operands.join(", "),
-            types.join(", "),
+        folder.write(
+            "model.mlir",
+            one_operation(&inputs, operation, operands, attributes),
         );
-        folder.write("model.mlir", text);
         let (status, stdout, stderr) = folder.run("check model.mlir");
         assert_eq!(
             (status, stdout.as_str()),
@@ -303,4 +364,146 @@ fn quantised_and_convolved_operands_that_never_fit_are_refused() {
         let wanted = format!("op fails with any input: {reason} [TF0517]");
         assert!(first.ends_with(&wanted), "{wanted}:\n{stderr}");
     }
+    // Blocks that fit, the last of which is shorter.
+    let fits = one_operation(
+        &inputs,
+        "DequantizeLinear",
+        &["%q", "%blocks"],
+        "{axis = 3 : i64, block_size = 2 : i64}",
+    );
+    folder.write("fits.mlir", fits);
+    assert_eq!(folder.printed("check fits.mlir"), "fits.mlir: ok\n");
+    // The kernel refuses what has no number, too.
+    let empty = one_operation(&inputs, "MatMulInteger", &["%m", "%n", "%one", "%none"], "");
+    folder.write("empty.mlir", empty);
+    let (status, _, stderr) = folder.run("run empty.mlir --random");
+    assert_eq!(status, 3, "{stderr}");
+    assert!(
+        stderr.contains("operand 3 is expected to have a number, found none"),
+        "{stderr}"
+    );
+}
+
+/// Returns the text of a model of one operation on some of its inputs, names with types.
+fn one_operation(
+    inputs: &[(&str, &str)],
+    operation: &str,
+    operands: &[&str],
+    attributes: &str,
+) -> String {
+    let type_of = |operand: &&str| inputs.iter().find(|(name, _)| name == operand).unwrap().1;
+    let types: Vec<&str> = operands.iter().map(type_of).collect();
+    let (stated, names): (Vec<String>, Vec<String>) = inputs
+        .iter()
+        .map(|(name, ty)| (format!("{name}: {ty}"), format!("{:?}", &name[1..])))
+        .unzip();
+    format!(
+        "func.func @main({}) -> tensor<*xf32> attributes {{model.input_names = [{}], model.output_names = [\"y\"]}} {{
+           %y = \"onnx.{operation}\"({}) {attributes} : ({}) -> tensor<*xf32>
+           func.return %y : tensor<*xf32>
+         }}",
+        stated.join(", "),
+        names.join(", "),
+        operands.join(", "),
+        types.join(", "),
+    )
+}
+
+/// An operand of a type that ONNX does not give it is told by node, place and types, wherever the operation stands.
+#[test]
+fn operands_whose_types_do_not_go_together_are_refused() {
+    let folder = Folder::new("check_types");
+    let inputs = [
+        ("%x", "tensor<1x3x5x5xf32>"),
+        ("%d", "tensor<1x3x5x5xf64>"),
+        ("%q", "tensor<1x3x5x5xui8>"),
+        ("%w", "tensor<4x3x3x3xi8>"),
+        ("%m", "tensor<5x5xi8>"),
+        ("%s", "tensor<f32>"),
+        ("%zu", "tensor<ui8>"),
+        ("%zi", "tensor<i8>"),
+        ("%b", "tensor<4xf32>"),
+    ];
+    let rows: &[(&str, &[&str], &str)] = &[
+        (
+            "MatMul",
+            &["%x", "%d"],
+            "operand #1 must be a tensor of f32, as operand #0 is, but got 'tensor<1x3x5x5xf64>'",
+        ),
+        (
+            "Add",
+            &["%d", "%x"],
+            "operand #1 must be a tensor of f64, as operand #0 is, but got 'tensor<1x3x5x5xf32>'",
+        ),
+        (
+            "MatMulInteger",
+            &["%q", "%m", "%zu", "%zu"],
+            "operand #3 must be a tensor of i8, as operand #1 is, but got 'tensor<ui8>'",
+        ),
+        (
+            "ConvInteger",
+            &["%q", "%w", "%zi"],
+            "operand #2 must be a tensor of ui8, as operand #0 is, but got 'tensor<i8>'",
+        ),
+        (
+            "QLinearConv",
+            &["%q", "%s", "%zu", "%w", "%s", "%zi", "%s", "%zu", "%b"],
+            "operand #8 must be a tensor of i32, but got 'tensor<4xf32>'",
+        ),
+        (
+            "QLinearMatMul",
+            &["%q", "%s", "%zu", "%m", "%s", "%zu", "%s", "%zu"],
+            "operand #5 must be a tensor of i8, as operand #3 is, but got 'tensor<ui8>'",
+        ),
+    ];
+    let of_families: &[(&str, &[&str], &str)] = &[
+        (
+            "Sigmoid",
+            &["%q"],
+            "operand #0 must be a tensor of floating-point numbers, but got 'tensor<1x3x5x5xui8>'",
+        ),
+        (
+            "Softmax",
+            &["%m"],
+            "operand #0 must be a tensor of floating-point numbers, but got 'tensor<5x5xi8>'",
+        ),
+        (
+            "CumSum",
+            &["%x", "%zi"],
+            "operand #1 must be a tensor of i32 or i64, but got 'tensor<i8>'",
+        ),
+    ];
+    for (operation, operands, reason) in rows.iter().chain(of_families) {
+        let text = one_operation(&inputs, operation, operands, "");
+        folder.write("model.mlir", &text);
+        let (status, _, said) = folder.run("check model.mlir");
+        assert_eq!(status, 1, "{operation}");
+        assert!(said.contains(&format!("op {reason} [TF0520]")), "{said}");
+        assert!(said.contains("help: it is "), "{said}");
+        let compiled = folder.refused("compile model.mlir", 1);
+        assert!(compiled.contains("[TF0520]"), "{compiled}");
+    }
+    // A node of a file is told by its name, an operation in a branch as others are.
+    let nodes = [
+        node("Shape", "", &["x"], "s", "extents"),
+        node("Add", "", &["x", "s"], "sum", "mixed"),
+    ];
+    folder.write("nodes.onnx", wire::model(&nodes));
+    let said = folder.refused("compile nodes.onnx", 1);
+    let wanted = "node 'mixed': 'graph.add' op operand #1 must be a tensor of f32, as operand #0 is, but got";
+    assert!(said.contains(wanted), "{said}");
+    let branch = r#"func.func @main(%c: tensor<i1>, %x: tensor<2xi8>, %z: tensor<ui8>) -> tensor<*xi32> attributes {
+        model.input_names = ["c", "x", "z"], model.output_names = ["y"]} {
+      %y = "graph.if"(%c) ({
+        %p = "onnx.MatMulInteger"(%x, %x, %z) : (tensor<2xi8>, tensor<2xi8>, tensor<ui8>) -> tensor<*xi32>
+        "graph.yield"(%p) : (tensor<*xi32>) -> ()
+      }, {
+        %p = "onnx.MatMulInteger"(%x, %x) : (tensor<2xi8>, tensor<2xi8>) -> tensor<*xi32>
+        "graph.yield"(%p) : (tensor<*xi32>) -> ()
+      }) : (tensor<i1>) -> tensor<*xi32>
+      func.return %y : tensor<*xi32>
+    }"#;
+    folder.write("branch.mlir", branch);
+    let said = folder.refused("compile branch.mlir", 1);
+    assert!(said.contains("[TF0520]"), "{said}");
 }

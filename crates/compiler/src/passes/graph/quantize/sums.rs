@@ -1,13 +1,39 @@
-//! Makes one kernel of the sum of two quantised tensors: `quantize(dequantize(a) + dequantize(b))`, with the same bits.
+//! `graph-quantize-sums`: makes one kernel of the sum of two quantised tensors, `quantize(dequantize(a) + dequantize(b))`,
+//! with the same bits.
+//!
+//! It runs behind `graph-layout`, which moves channels past sums of floats.
 
-use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, ValueId};
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, ValueId};
 
-use super::super::quantize::{Scaled, below_activations};
-use super::super::rewrite::{Rewrite, list};
-use super::super::{fused, node};
+use super::super::rewrite::{self, Rewrite, list};
+use super::super::{fused, graphs, inner_first, node};
+use super::{Scaled, below_activations};
+use crate::legalize::Context;
+use crate::pipeline::{Pass, PassFn};
 
-/// Replaces sums of quantised tensors.
-pub(super) fn fuse(module: &mut Module, block: BlockId) {
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-quantize-sums",
+    summary: "Adds quantised tensors as integers, in one kernel",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    run: PassFn::WithContext(run),
+};
+
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    if !fused::are_available(context) {
+        return;
+    }
+    for (_, body) in graphs(module) {
+        for block in inner_first(module, body) {
+            self::block(module, block);
+            rewrite::remove_unused(module, &context.dialects.rows, block);
+        }
+    }
+}
+
+/// Replaces the sums of a block.
+fn block(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         let Some(Sum { operands, by }) = sum(rewrite.module, op) else {
