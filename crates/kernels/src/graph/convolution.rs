@@ -11,7 +11,7 @@ use tfrt_tensor::math::conv::{
 };
 use tfrt_tensor::math::packed_gemm::{InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::op::PreparedState;
-use tfrt_tensor::{DType, DenseHostTensor};
+use tfrt_tensor::{DType, DenseHostTensor, TensorView};
 
 use crate::onnx::{NodeCall, PrepareRow, state};
 
@@ -154,24 +154,12 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
     let reading = filter.read()?;
     let from = reading.elements::<f32>()?;
     let extents = [rows, columns, own, filters];
-    let mut elements = vec![0.0_f32; from.len()];
-    let n_taps = rows * columns;
-    for (index, out) in elements.iter_mut().enumerate() {
-        // The last dimension is that of the filters.
-        let (rest, f) = (index / filters, index % filters);
-        let (tap, channel) = (rest / own, rest % own);
-        *out = from[(f * own + channel) * n_taps + tap];
-        if let Some(factors) = &factors {
-            *out *= factors[f];
-        }
-    }
+    let elements = filters_last(from, extents, factors.as_deref());
     let allocator = host.allocator();
-    let ordered = DenseHostTensor::from_slice(allocator, &extents, &elements)?;
     let is_depthwise = own == 1 && groups == filters && groups > 1;
     let elements = match is_depthwise {
-        true => Elements::Depthwise(ordered),
+        true => Elements::Depthwise(DenseHostTensor::from_slice(allocator, &extents, &elements)?),
         false => {
-            let reading = ordered.read()?;
             let ones = &[1, 1][..];
             let placement = WindowAttributes {
                 dilations: node.attributes.integers("dilations")?.unwrap_or(ones),
@@ -184,7 +172,7 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
                 allocator,
                 stored::precision(node)?,
                 &convolution,
-                &reading.view()?,
+                &TensorView::new(&elements, &extents)?,
             )?;
             Elements::Packed(packed.map_elements(|elements| shared::share(host, elements)))
         }
@@ -200,6 +188,48 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
         shift,
         epilogue: Epilogue::of(node)?,
     })
+}
+
+/// Side of the squares in which [`filters_last`] goes over a filter: a cache line of elements.
+const SIDE: usize = 16;
+
+/// Returns the elements of a filter with the filters as last dimension, each multiplied by its filter's factor.
+///
+/// # Shapes
+///
+/// `from: [filters, channels / groups, rows, columns]`; the result has `extents`, `[rows, columns, channels / groups,
+/// filters]`.
+fn filters_last(
+    from: &[f32],
+    [rows, columns, own, filters]: [usize; 4],
+    factors: Option<&[f32]>,
+) -> Vec<f32> {
+    let n_taps = rows * columns;
+    let len = n_taps * own;
+    let mut elements = vec![0.0_f32; from.len()];
+    for first in (0..filters).step_by(SIDE) {
+        let n = SIDE.min(filters - first);
+        for start in (0..len).step_by(SIDE) {
+            // A square lies on the stack in between, so that each cache line is read and written once.
+            let mut square = [[0.0_f32; SIDE]; SIDE];
+            let width = SIDE.min(len - start);
+            for (f, place) in (first..first + n).zip(0..) {
+                let line = &from[f * len + start..][..width];
+                let factor = factors.map(|factors| factors[f]);
+                for (element, row) in line.iter().zip(&mut square) {
+                    row[place] = match factor {
+                        Some(factor) => element * factor,
+                        None => *element,
+                    };
+                }
+            }
+            for (index, row) in (start..start + width).zip(&square) {
+                let (channel, tap) = (index / n_taps, index % n_taps);
+                elements[(tap * own + channel) * filters + first..][..n].copy_from_slice(&row[..n]);
+            }
+        }
+    }
+    elements
 }
 
 type Factors = Option<Vec<f32>>;
@@ -344,4 +374,37 @@ pub(super) fn convolve_concat(
     };
     let chain = convolve_concat_into(execution, &parts, packed, after, &out)?;
     Ok(made(out, chain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_become_the_last_dimension() {
+        for extents in [
+            [1, 1, 1, 1],
+            [3, 3, 5, 17],
+            [1, 1, 40, 33],
+            [2, 7, 16, 16],
+            [3, 1, 0, 4],
+        ] {
+            let [rows, columns, own, filters] = extents;
+            let n_taps = rows * columns;
+            let from: Vec<f32> = (0..n_taps * own * filters)
+                .map(|index| index as f32)
+                .collect();
+            let factors: Vec<f32> = (0..filters).map(|filter| filter as f32 - 2.5).collect();
+            for factors in [None, Some(&factors[..])] {
+                let found = filters_last(&from, extents, factors);
+                let wanted = (0..from.len()).map(|index| {
+                    let (rest, filter) = (index / filters, index % filters);
+                    let (tap, channel) = (rest / own, rest % own);
+                    let element = from[(filter * own + channel) * n_taps + tap];
+                    factors.map_or(element, |factors| element * factors[filter])
+                });
+                assert!(found.iter().copied().eq(wanted), "{extents:?}");
+            }
+        }
+    }
 }

@@ -19,15 +19,17 @@ use std::ops::Range;
 
 use super::{ConvPlan, Convolution};
 use crate::math::packed_gemm::{
-    Block, BlockEpilogue, InstructionSet, Layout, Panels, Partition, multiply_rows, pack,
+    Block, BlockEpilogue, InstructionSet, Layout, Panels, Partition, multiply_rows,
 };
 use crate::math::parallel::part_start;
 use crate::math::scratch;
 
 mod direct_tile;
+mod filters;
 mod tiles;
 mod transform;
 
+use filters::Filters;
 use tiles::{Inputs, Outputs};
 use transform::{FourOutputs, Transform, TwoOutputs};
 
@@ -155,20 +157,19 @@ fn pack_by<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>(
     filters: usize,
     packed: &mut [f32],
 ) {
-    let n = layout.depth * filters;
-    let len = packed.len() / (PATCH * PATCH);
-    let mut matrix = vec![0.0; layout.depth * layout.n_columns];
-    for (place, packed) in packed.chunks_exact_mut(len).enumerate() {
-        let [row, column] = [place / PATCH, place % PATCH];
-        for index in 0..n {
-            let element = |y: usize, x: usize| f64::from(filter[(y * 3 + x) * n + index]);
-            let line = |y: usize| T::filter([element(y, 0), element(y, 1), element(y, 2)])[column];
-            let value = T::filter([line(0), line(1), line(2)])[row];
-            #[allow(clippy::cast_possible_truncation, reason = "it is rounded once")]
-            let value = value as f32;
-            matrix[index / filters * layout.n_columns + index % filters] = value;
-        }
-        pack(layout, &matrix, 0, [layout.n_columns, 1], packed);
+    let transform = Filters {
+        transform: PhantomData::<T>,
+        layout,
+        filter,
+        filters,
+    };
+    if layout.set.is_bf16() {
+        transform.pack_place_by_place(packed);
+    } else {
+        layout.set.processor().vectorize(filters::Pack {
+            filters: transform,
+            packed,
+        });
     }
 }
 

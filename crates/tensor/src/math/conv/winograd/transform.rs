@@ -61,6 +61,7 @@ impl Transform<4, 2> for TwoOutputs {
         ]
     }
 
+    #[inline(always)]
     fn filter([g0, g1, g2]: [f64; 3]) -> [f64; 4] {
         [g0, (g0 + g1 + g2) / 2.0, (g0 - g1 + g2) / 2.0, g2]
     }
@@ -120,6 +121,7 @@ impl Transform<6, 4> for FourOutputs {
         ]
     }
 
+    #[inline(always)]
     fn filter([g0, g1, g2]: [f64; 3]) -> [f64; 6] {
         let at = |point: f32, of: f64| {
             let point = f64::from(point);
