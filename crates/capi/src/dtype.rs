@@ -101,6 +101,11 @@ pub const QUANTIZED: &[i32] = &[11, 12, 13, 15, 16];
 /// Bytes of a cell of a string.
 pub const STRING_BYTES: usize = 24;
 
+/// Returns the numbers of types with their names, as specifications of operations have these.
+pub fn names() -> impl Iterator<Item = (i32, &'static str)> {
+    TYPES.iter().map(|(code, _, name)| (*code, *name))
+}
+
 /// Returns the runtime's type of a number.
 #[inline]
 pub fn of_code(code: i32) -> Option<DType> {

@@ -1,8 +1,10 @@
 //! Declarations of the functions in C, made of the table.
 
 use std::fmt::Write;
+use std::iter;
 
-use super::{FUNCTIONS, Function};
+use super::{FUNCTIONS, Function, status};
+use crate::dtype;
 
 /// Opaque types: name in C, name in the table.
 const OPAQUE: &[(&str, &str)] = &[
@@ -24,10 +26,8 @@ const OPAQUE: &[(&str, &str)] = &[
     ("TF_Device", "Device"),
 ];
 
-/// Public structures, and numbers with names.
+/// Public structures, and small enumerations.
 const STRUCTURES: &str = "\
-typedef enum TF_DataType { TF_FLOAT = 1, TF_DOUBLE = 2, TF_INT32 = 3, TF_STRING = 7, TF_INT64 = 9, TF_BOOL = 10 } TF_DataType;
-typedef enum TF_Code { TF_OK = 0, TF_INVALID_ARGUMENT = 3, TF_INTERNAL = 13 } TF_Code;
 typedef struct SP_Stream_st* SP_Stream;
 typedef struct TF_StringView { const char* data; size_t len; } TF_StringView;
 typedef struct TF_Buffer { const void* data; size_t length; void (*data_deallocator)(void*, size_t); } TF_Buffer;
@@ -201,10 +201,21 @@ pub fn header() -> String {
     for (name, _) in OPAQUE {
         line(format_args!("typedef struct {name} {name};"));
     }
+    let types = dtype::names().map(|(code, name)| format!("TF_{} = {code}", name.to_uppercase()));
+    line(format_args!("{}", enumeration("TF_DataType", types)));
+    let codes = status::names().map(|(name, code)| format!("TF_{name} = {code}"));
+    let codes = iter::once("TF_OK = 0".to_owned()).chain(codes);
+    line(format_args!("{}", enumeration("TF_Code", codes)));
     line(format_args!("{STRUCTURES}"));
     line(format_args!("{}", declarations()));
     line(format_args!("#ifdef __cplusplus\n}}\n#endif"));
     text
+}
+
+/// Returns the C text of an enumeration.
+fn enumeration(name: &str, members: impl Iterator<Item = String>) -> String {
+    let members: Vec<String> = members.collect();
+    format!("typedef enum {name} {{ {} }} {name};", members.join(", "))
 }
 
 /// Returns the C type of a parameter or result.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use tfrt_host::Error;
+use tfrt_host::{Error, ErrorCode};
 
 use super::status::{Status, finish, set};
 use crate::guard::Callback;
@@ -102,7 +102,15 @@ pub(crate) fn register(builder: Builder, status: Handle<Status>) {
         registry::register_op(spec)
     });
     if let Err(error) = &registered {
-        let (name, message) = (own.name.escape_debug(), error.message());
+        let name = own.name.escape_debug();
+        let message = match error.code() {
+            ErrorCode::AlreadyExists => match registry::spec(&own.name) {
+                Some(spec) if spec.library.is_empty() => "tfrt has one of this name".to_owned(),
+                Some(spec) => format!("{} has one of this name", spec.library),
+                None => "the library has defined it before".to_owned(),
+            },
+            _ => error.message().to_owned(),
+        };
         registry::refuse(format!("operation '{name}': {message}"));
     }
     finish(status, registered);

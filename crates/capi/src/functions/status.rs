@@ -109,6 +109,20 @@ const CODES: &[(ErrorCode, i32)] = &[
     (ErrorCode::Unauthenticated, 16),
 ];
 
+/// Returns the names of the codes of failures, as the C API has them, with their numbers: `NOT_FOUND`, 5.
+pub(crate) fn names() -> impl Iterator<Item = (String, i32)> {
+    CODES.iter().map(|(code, number)| {
+        let mut name = String::new();
+        for letter in code.name().chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.extend(letter.to_uppercase());
+        }
+        (name, *number)
+    })
+}
+
 fn code_of(code: ErrorCode) -> i32 {
     let found = CODES.iter().find(|(own, _)| *own == code);
     found.map_or(UNKNOWN, |(_, code)| *code)

@@ -225,7 +225,10 @@ void TF_InitKernel(void) {
     let error = load(&library).unwrap_err();
     let message = error.message.rsplit("': ").next().unwrap();
     assert_eq!(message, "Invalid name: lower (Did you use CamelCase?)");
-    assert_eq!(error.notes, ["operation 'MatMul': Op with name MatMul"]);
+    assert_eq!(
+        error.notes,
+        ["operation 'MatMul': tfrt has one of this name"]
+    );
     let again = load(&library).unwrap_err();
     assert!(
         again

@@ -405,7 +405,7 @@ pub(crate) struct BlockGrid {
 const BLOCK_OPERATIONS: usize = 5 << 20;
 /// Approximate multiplications of a block of some columns, which costs more to put in its place.
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
-/// The same of a product that is not cut into blocks of rows: without others it would be one thread's.
+/// Approximate multiplications of such a block where rows are not cut: without others it would be one thread's.
 const ONLY_COLUMN_BLOCK_OPERATIONS: usize = 6 << 20;
 /// Approximate multiplications of a block of all groups, where there would be but one.
 const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;

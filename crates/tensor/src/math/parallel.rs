@@ -16,7 +16,7 @@ use crate::{DenseHostTensor, Element, from_bytes_mut};
 
 /// Approximate operations of a chunk: some 10 microseconds, many times the cost of handing one to another worker.
 const CHUNK_OPERATIONS: usize = 1 << 15;
-/// What these operations take, about.
+/// Approximate time of these operations.
 const CHUNK_TIME: Duration = Duration::from_micros(10);
 /// So many parts are handed out as tasks; fewer are shared with workers that are idle.
 const FEW_PARTS: usize = 10;

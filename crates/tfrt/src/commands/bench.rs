@@ -24,7 +24,7 @@ use super::devices::DeviceOption;
 use super::kernel_times::KernelTimes;
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
-use super::{model_inputs, print_json, print_line};
+use super::{model_inputs, print_json, print_line, rejection};
 use crate::console::{Console, Problem};
 use crate::failure::{Failure, LimitReached, status_of};
 use crate::options::{BenchOptions, LimitOptions};
@@ -80,7 +80,14 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
             Ok(ExitStatus::Fine)
         }
         Err(BenchError::Failure(failure)) => Err(failure),
-        Err(BenchError::Call(failed)) => Ok(failed.tell(bench.function.name(), console)),
+        Err(BenchError::Call(failed)) => {
+            let status = failed.status;
+            let problems = failed.tell(bench.function.name(), console);
+            if options.json {
+                rejection::write_problems(SCHEMA, Some(&options.file), Some(status), problems)?;
+            }
+            Ok(status)
+        }
     }
 }
 
@@ -141,13 +148,13 @@ struct FailedCall {
 }
 
 impl FailedCall {
-    /// Tells of the errors, and that there is nothing to measure. Returns the exit status.
-    fn tell(self, function: &str, console: &Console) -> ExitStatus {
+    /// Tells of the errors, and that there is nothing to measure. Returns what was told.
+    fn tell(self, function: &str, console: &Console) -> Vec<Problem> {
         // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
         let errors = self.errors.iter();
         let (placed, unplaced): (Vec<_>, Vec<_>) =
             errors.partition(|error| error.location().is_some());
-        let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
+        let mut problems = Problem::merged(placed.into_iter().map(Problem::of_run));
         problems.iter().for_each(|problem| console.tell(problem));
         let reason = match unplaced.first() {
             Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
@@ -159,7 +166,8 @@ impl FailedCall {
             .help
             .extend(self.limit.and_then(|limit| limit.help()));
         console.tell(&problem);
-        self.status
+        problems.push(problem);
+        problems
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{bench, diff, dump, print_json, run};
 use crate::console::{Console, Problem};
-use crate::failure::Failure;
+use crate::failure::{ExitStatus, Failure};
 use crate::options::{Command, RunOptions};
 
 /// The report of a command that failed: its problems, without results.
@@ -65,10 +65,21 @@ fn write(
     has_status: bool,
     failure: &Failure,
 ) -> Result<(), Failure> {
+    let status = has_status.then_some(failure.status());
+    write_problems(schema, file, status, Problem::all_of_failure(failure))
+}
+
+/// Writes the report of a command whose problems were told on standard error.
+pub fn write_problems(
+    schema: &'static str,
+    file: Option<&Path>,
+    status: Option<ExitStatus>,
+    problems: Vec<Problem>,
+) -> Result<(), Failure> {
     print_json(&Rejection {
         schema,
         file: file.map(Path::to_string_lossy),
-        exit_status: has_status.then_some(failure.status() as u8),
-        problems: Problem::all_of_failure(failure),
+        exit_status: status.map(|status| status as u8),
+        problems,
     })
 }

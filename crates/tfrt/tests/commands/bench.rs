@@ -81,7 +81,7 @@ fn stats_tell_which_kernels_took_the_time() {
     }
     let output = bench("stats_text", PROGRAM, &["--queue=single", "--stats"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    for part in ["in 20 further calls, which were recorded:", "place "] {
+    for part in ["recorded in 20 further calls:", "place "] {
         assert!(text.contains(part), "{text}");
     }
 }
@@ -152,6 +152,16 @@ fn errors_end_it() {
     );
     let last = "tfrt: error: 'half' fails, so that there is nothing to measure\n";
     assert!(said.ends_with(last), "{said}");
+    let output = bench(
+        "errors_json",
+        PROGRAM,
+        &[&options[..], &["--json"]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(3));
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["exit_status"], 3);
+    let message = document["problems"][0]["message"].as_str().unwrap();
+    assert!(message.contains("Divide by zero"), "{document}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 const SOURCE: &str = r#"
 #include "tfrt_capi.h"
 #include <stdlib.h>
+_Static_assert(TF_UINT8 == 4 && TF_HALF == 19 && TF_OK == 0 && TF_NOT_FOUND == 5 && TF_OUT_OF_RANGE == 11, "names");
 static void twice(void* state, TF_OpKernelContext* ctx) {
     (void)state;
     TF_Status* s = TF_NewStatus();
@@ -28,6 +29,7 @@ void TF_InitKernel(void) {
     TF_OpDefinitionBuilderAddInput(op, "x: float");
     TF_OpDefinitionBuilderAddOutput(op, "y: float");
     TF_RegisterOpDefinition(op, s);
+    if (getenv("TFRT_TEST_AGAIN")) TF_RegisterOpDefinition(TF_NewOpDefinitionBuilder("CommandTwice"), s);
     TF_RegisterKernelBuilder("CommandTwice", TF_NewKernelBuilder("CommandTwice", "CPU", NULL, twice, NULL), s);
     TF_RegisterKernelBuilder("Abs", TF_NewKernelBuilder("Abs", "CPU", NULL, twice, NULL), s);
     TF_RegisterKernelBuilder("Nowhere", TF_NewKernelBuilder("CommandNowhere", "CPU", NULL, twice, NULL), s);
@@ -111,6 +113,26 @@ fn plugin_is_checked_without_and_with_loading_it() {
     let (status, text, _) = output(aborting.env("TFRT_TEST_ABORT", "1"));
     assert_eq!(status, 1);
     assert!(text.contains("it ends the process: signal: 6"), "{text}");
+    // One that is refused says why.
+    let mut again = tfrt(&["plugin", "check", "--load", library]);
+    let (status, text, _) = output(again.env("TFRT_TEST_AGAIN", "1"));
+    assert_eq!(status, 1);
+    let why = "operation 'CommandTwice': the library has defined it before";
+    assert!(text.contains(why), "{text}");
+}
+
+#[test]
+fn failed_call_is_a_document_too() {
+    let Some((library, _)) = built("plugin_failed") else {
+        return;
+    };
+    let library = library.to_str().unwrap();
+    let call = ["plugin", "call", "--json", library, "CommandTwice"];
+    let (status, text, _) = output(&mut tfrt(&call));
+    let document: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["schema"], "tfrt.plugin-call/1");
+    assert_eq!(document["exit_status"], status);
+    assert!(document["problems"][0]["message"].is_string(), "{text}");
 }
 
 #[test]

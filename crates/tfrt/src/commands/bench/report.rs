@@ -173,7 +173,7 @@ impl Report {
         if let Some(stats) = &self.stats {
             writeln!(
                 text,
-                "\nin {}, which were recorded:",
+                "\nrecorded in {}:",
                 counted(stats.calls, "further call")
             )?;
             stats.times.write(text);

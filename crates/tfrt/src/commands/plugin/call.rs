@@ -5,10 +5,13 @@ use tfrt::eager::{Eager, Handle};
 use tfrt::{Error, PluginOps, Runtime};
 
 use super::values;
-use crate::commands::{print_json, print_line};
+use crate::commands::{print_json, print_line, rejection};
 use crate::console::{Console, Problem, ProblemSource};
 use crate::failure::{ExitStatus, Failure, status_of};
 use crate::options::PluginCallOptions;
+
+/// The name of the document's JSON schema.
+const SCHEMA: &str = "tfrt.plugin-call/1";
 
 /// The most operations that a message names.
 const MAX_NAMED: usize = 8;
@@ -67,7 +70,7 @@ pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<Exi
     let results = run(&eager, &op, inputs, &attrs);
     match results {
         Ok(texts) if options.json => print_json(&serde_json::json!({
-            "schema": "tfrt.plugin-call/1",
+            "schema": SCHEMA,
             "op": name,
             "results": texts,
         }))?,
@@ -81,14 +84,16 @@ pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<Exi
             let bare = Error::new(error.code(), error.message());
             let notes = error.notes().iter();
             let bare = notes.fold(bare, |bare, note| bare.with_note(note.as_str()));
-            console.tell(&Problem {
+            let problem = Problem {
                 origin: ProblemSource::Command,
                 ..Problem::of_run(&bare)
-            });
-            return Err(Failure::Told(status_of(
-                &[error.code()],
-                ExitStatus::FunctionFailed,
-            )));
+            };
+            console.tell(&problem);
+            let status = status_of(&[error.code()], ExitStatus::FunctionFailed);
+            if options.json {
+                rejection::write_problems(SCHEMA, None, Some(status), vec![problem])?;
+            }
+            return Err(Failure::Told(status));
         }
     }
     Ok(ExitStatus::Fine)

@@ -1,8 +1,12 @@
 //! `tfrt plugin check`: whether plugins load.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use tfrt::capi::check::{Report, check as check_file};
 
@@ -13,6 +17,9 @@ use crate::options::PluginCheckOptions;
 
 /// The most names that a line has unless all are asked for.
 const MAX_LISTED: usize = 8;
+
+/// The time after which a library that is being loaded is given up.
+const LOADING_TIME: Duration = Duration::from_secs(30);
 
 /// Checks each library, and loads it where that is asked for.
 pub(super) fn check(options: &PluginCheckOptions) -> Result<ExitStatus, Failure> {
@@ -64,6 +71,9 @@ struct Kernel {
 
 /// Prints what a library registers, when it is loaded in this process.
 fn registered(options: &PluginCheckOptions) -> Result<ExitStatus, Failure> {
+    // Who asks may be killed while the library's code goes on. Where this can't be asked for, it outlives that.
+    #[cfg(target_os = "linux")]
+    let _asked = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     for path in &options.libraries {
         let plugin = load(path)?;
         let names = |args: &[tfrt::capi::ArgSpec]| {
@@ -97,14 +107,22 @@ fn registered(options: &PluginCheckOptions) -> Result<ExitStatus, Failure> {
 /// Loads a library in a process of its own, since its code may end the process.
 fn load_apart(path: &Path) -> Result<Registered, String> {
     let command = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(command)
-        .args(["plugin", "check", "--in-process"])
+    let child = Command::new(command)
+        .args(["plugin", "check", "--in-process", "--message-format=short"])
         .arg(path)
-        .output();
-    let output = output.map_err(|error| error.to_string())?;
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let output = output_in_time(child.map_err(|error| error.to_string())?)?;
     let errors = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let last = errors.lines().find(|line| line.starts_with("error"));
+        // The host's errors, in the order in which they are looked for: that of a crash, that of a refusal.
+        let is_of_crash = |line: &&str| line.starts_with("error: ");
+        let refusal = errors
+            .lines()
+            .find_map(|line| line.strip_prefix("tfrt: error: "));
+        let last = errors.lines().find(is_of_crash).or(refusal);
         let last = last.or(errors.lines().last()).unwrap_or_default();
         return Err(match output.status.code() {
             Some(_) => last.to_owned(),
@@ -115,6 +133,22 @@ fn load_apart(path: &Path) -> Result<Registered, String> {
     let out = String::from_utf8_lossy(&output.stdout);
     let document = out.lines().last().unwrap_or_default();
     serde_json::from_str(document).map_err(|error| error.to_string())
+}
+
+/// Returns the output of a process, which is ended if it takes too long.
+fn output_in_time(child: Child) -> Result<Output, String> {
+    let id = Pid::from_child(&child);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(LOADING_TIME) {
+        Ok(output) => output.map_err(|error| error.to_string()),
+        Err(_) => {
+            // It may have ended just now.
+            let _ended = kill_process(id, Signal::KILL);
+            let seconds = LOADING_TIME.as_secs();
+            Err(format!("loading has not ended within {seconds} s"))
+        }
+    }
 }
 
 #[derive(Serialize)]
