@@ -106,7 +106,7 @@ fn plugin_is_checked_without_and_with_loading_it() {
     assert_eq!(document["registered"]["kernels"][0]["op"], "CommandTwice");
     let (_, text, _) = output(&mut tfrt(&["plugin", "check", "--load", library]));
     let told = "registers 1 operation and 3 kernels\n  the kernels are of 3 operations\n  \
-                1 of them are not defined, and their kernels not called: CommandNowhere\n";
+                1 of them is not defined, and its kernels are not called: CommandNowhere\n";
     assert!(text.ends_with(told), "{text}");
     // A library that ends the process ends one of its own.
     let mut aborting = tfrt(&["plugin", "check", "--load", library]);

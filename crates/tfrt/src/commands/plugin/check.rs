@@ -222,6 +222,14 @@ fn listed(names: &[String], all: bool) -> String {
     }
 }
 
+/// Says how many there are of something.
+fn counted(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}
+
 /// Returns the report as text for a terminal.
 fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool) -> String {
     let or_nothing = |list: String| {
@@ -250,16 +258,19 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
         let (provided, unprovided) = (report.provided.len(), report.unprovided.len());
         let n = provided + unprovided;
         lines.push(format!(
-            "  {n} functions of TensorFlow's C API: {provided} provided"
+            "  {} of TensorFlow's C API: {provided} provided",
+            counted(n, "function")
         ));
         if long && provided > 0 {
             lines.push(format!("    {}", listed(&report.provided, true)));
         }
         if unprovided > 0 {
             let names = listed(&report.unprovided, long);
-            lines.push(format!(
-                "  {unprovided} are not provided, and fail when they are called: {names}"
-            ));
+            let told = match unprovided {
+                1 => "1 is not provided, and fails when it is called".to_owned(),
+                n => format!("{n} are not provided, and fail when they are called"),
+            };
+            lines.push(format!("  {told}: {names}"));
         }
         if !report.beside.is_empty() {
             let (n, names) = (report.beside.len(), listed(&report.beside, long));
@@ -291,10 +302,6 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
         }
         (true, Some(Ok(registered))) => {
             let (n_ops, n_kernels) = (registered.ops.len(), registered.kernels.len());
-            let counted = |n: usize, one: &str| match n {
-                1 => format!("1 {one}"),
-                n => format!("{n} {one}s"),
-            };
             lines.push(format!(
                 "  loads: yes; registers {} and {}",
                 counted(n_ops, "operation"),
@@ -312,9 +319,11 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
             lines.push(format!("  the kernels are of {ops_told}"));
             if !undefined.is_empty() {
                 let (n, names) = (undefined.len(), listed(&undefined, long));
-                lines.push(format!(
-                    "  {n} of them are not defined, and their kernels not called: {names}"
-                ));
+                let told = match n {
+                    1 => "1 of them is not defined, and its kernels are not called".to_owned(),
+                    n => format!("{n} of them are not defined, and their kernels are not called"),
+                };
+                lines.push(format!("  {told}: {names}"));
             }
             if long {
                 let kernels = registered.kernels.iter().map(|kernel| {
