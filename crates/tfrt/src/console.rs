@@ -331,6 +331,11 @@ fn name_len_bytes(text: &str) -> usize {
     end.max(text.chars().next().map_or(0, char::len_utf8).min(1))
 }
 
+/// Says how many there are of something: `1 kernel`, `2 kernels`.
+pub fn counted(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Returns a time in words, with three digits: `8.42 ns`, `1.23 ms`.
 pub fn duration(ns: f64) -> String {
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];

@@ -7,7 +7,7 @@ use tfrt::ir::visible;
 
 use super::{Bench, Measurement, RecordedCalls};
 use crate::commands::kernel_times::KernelTimes;
-use crate::console::duration;
+use crate::console::{counted, duration};
 
 /// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.bench/1";
@@ -107,7 +107,6 @@ impl Report {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let time = |ns: f64| duration(ns);
-        let counted = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         writeln!(
             text,
             "'{}' of {} on {}",

@@ -12,6 +12,7 @@ use tfrt::capi::check::{Report, check as check_file};
 
 use super::load;
 use crate::commands::{print_json, print_line};
+use crate::console::counted;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::PluginCheckOptions;
 
@@ -222,14 +223,6 @@ fn listed(names: &[String], all: bool) -> String {
     }
 }
 
-/// Says how many there are of something.
-fn counted(n: usize, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        n => format!("{n} {one}s"),
-    }
-}
-
 /// Returns the report as text for a terminal.
 fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool) -> String {
     let or_nothing = |list: String| {
@@ -259,7 +252,7 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
         let n = provided + unprovided;
         lines.push(format!(
             "  {} of TensorFlow's C API: {provided} provided",
-            counted(n, "function")
+            counted(n as u64, "function")
         ));
         if long && provided > 0 {
             lines.push(format!("    {}", listed(&report.provided, true)));
@@ -304,8 +297,8 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
             let (n_ops, n_kernels) = (registered.ops.len(), registered.kernels.len());
             lines.push(format!(
                 "  loads: yes; registers {} and {}",
-                counted(n_ops, "operation"),
-                counted(n_kernels, "kernel")
+                counted(n_ops as u64, "operation"),
+                counted(n_kernels as u64, "kernel")
             ));
             let ops_of = |is_meant: fn(&&Kernel) -> bool| {
                 let kernels = registered.kernels.iter().filter(is_meant);
@@ -315,7 +308,7 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
                 ops
             };
             let (ops, undefined) = (ops_of(|_| true), ops_of(|kernel| !kernel.defined));
-            let ops_told = counted(ops.len(), "operation");
+            let ops_told = counted(ops.len() as u64, "operation");
             lines.push(format!("  the kernels are of {ops_told}"));
             if !undefined.is_empty() {
                 let (n, names) = (undefined.len(), listed(&undefined, long));

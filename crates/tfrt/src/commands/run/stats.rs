@@ -8,7 +8,7 @@ use tfrt::asynchronous::{MemoryStats, memory_stats};
 use tfrt::profile::{Sample, Statistics, ThreadTime};
 
 use crate::commands::kernel_times::{KernelTimes, write_rows};
-use crate::console::duration;
+use crate::console::{counted, duration};
 
 /// The name of the document's JSON schema.
 const SCHEMA: &str = "tfrt.stats/1";
@@ -150,10 +150,10 @@ impl Stats {
         );
         text.push_str(&lines);
         for LeftBehind { kernel, objects } in &self.left_behind {
-            let s = if *objects == 1 { "" } else { "s" };
+            let objects = counted(*objects, "object");
             writeln!(
                 text,
-                "plugins: {kernel} has made {objects} object{s} of the host and not deleted what it made"
+                "plugins: {kernel} has made {objects} of the host and not deleted what it made"
             )
             .expect("a String takes all text");
         }

@@ -1,4 +1,7 @@
-//! The transform of a filter, when it is packed.
+//! The transform of a filter, when it is packed: some columns at a time, for all places of the patch.
+//!
+//! An element has the same bits in every layout: `f64` operations in the order of [`Transform::filter`], rows first, and
+//! one rounding. Packed filters are stored in compiled models, so that this order may not change.
 
 #![allow(
     clippy::needless_range_loop,
