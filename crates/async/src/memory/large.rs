@@ -42,6 +42,9 @@ use crate::sync::statistic::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The alignment of all blocks.
 const ALIGN: usize = 64;
+/// The alignment of what the system lends. At least so many bytes lie in front of a block, the last of which hold its
+/// distance from the start of what the system has lent.
+const SYSTEM_ALIGN: usize = 16;
 /// The largest size of a class.
 const LARGEST: usize = 512 << 20;
 /// Classes to each doubling.
@@ -87,6 +90,15 @@ impl LargeClass {
 
     fn layout(self) -> Layout {
         Layout::from_size_align(self.size_bytes(), ALIGN).expect("a class fits the memory")
+    }
+
+    /// Returns the layout that the system is asked for.
+    ///
+    /// For larger alignments than its own, the system clears memory that is zeros already, which takes as long as writing
+    /// it. So it is asked for more bytes, and the block begins where one is aligned.
+    fn system_layout(self) -> Layout {
+        let size = ALIGN + self.size_bytes();
+        Layout::from_size_align(size, SYSTEM_ALIGN).expect("a class fits the memory")
     }
 }
 
@@ -321,16 +333,31 @@ fn release(is_all: bool) -> usize {
 #[inline(never)]
 fn from_system(class: LargeClass) -> Option<NonNull<u8>> {
     // SAFETY: the size is not zero.
-    let allocate = || NonNull::new(unsafe { alloc::alloc_zeroed(class.layout()) });
-    super::or_after_trim(allocate)
+    let allocate = || NonNull::new(unsafe { alloc::alloc_zeroed(class.system_layout()) });
+    let lent = super::or_after_trim(allocate)?;
+    // From `SYSTEM_ALIGN` to `ALIGN`, as the start is a multiple of the former.
+    let distance = ALIGN - lent.addr().get() % ALIGN;
+    // SAFETY: at most `ALIGN` bytes lie in front of a block.
+    let block = unsafe { lent.add(distance) };
+    // SAFETY: at least `SYSTEM_ALIGN` bytes lie in front of a block, which is aligned.
+    unsafe { distance_of(block).write(distance) };
+    Some(block)
+}
+
+/// Returns where the distance of a block from the start of what the system has lent is written: right in front of it.
+fn distance_of(block: NonNull<u8>) -> *mut usize {
+    block.as_ptr().cast::<usize>().wrapping_sub(1)
 }
 
 /// # Safety
 ///
 /// The block came from [`from_system`] with this class, and is not used again.
 unsafe fn to_system(block: NonNull<u8>, class: LargeClass) {
-    // SAFETY: the caller says so.
-    unsafe { alloc::dealloc(block.as_ptr(), class.layout()) };
+    // SAFETY: `from_system` has written it there; the bytes in front of a block are nobody else's.
+    let distance = unsafe { distance_of(block).read() };
+    let lent = block.as_ptr().wrapping_sub(distance);
+    // SAFETY: the caller says that the block came from there, so far behind what the system has lent.
+    unsafe { alloc::dealloc(lent, class.system_layout()) };
 }
 
 #[cfg(all(test, not(loom)))]
