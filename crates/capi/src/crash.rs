@@ -1,4 +1,5 @@
-//! Line that a crash in a plugin's code leaves on standard error, with the plugin and the kernel, before the process dies.
+//! Line that a crash in a plugin's code leaves on standard error, with the plugin and the kernel, before the process dies;
+//! and one where that code ends the process by `exit`.
 //!
 //! Each thread keeps the text of the plugin's code that it runs ([`within`]). A command asks for handlers of the signals of
 //! crashes ([`tell`]); a library that others embed asks for none. A handler runs on the alternative stack that Rust gives
@@ -54,10 +55,13 @@ const SIGNALS: [(c_int, &str); 4] = [
 /// Actions that the signals had before.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Lets crashes in a plugin's code tell the plugin and the kernel on standard error. For commands, which have the signals
-/// of their process; once is enough.
+/// Lets crashes in a plugin's code, and calls of `exit` there, tell the plugin and the kernel on standard error. For
+/// commands, which have the signals of their process; once is enough.
 pub fn tell() {
     BEFORE.get_or_init(|| {
+        // SAFETY: the function takes nothing, and may be called when the process ends. Where there is no room for it,
+        // nothing is told.
+        unsafe { libc::atexit(exiting) };
         SIGNALS.map(|(signal, _)| {
             // SAFETY: zeros are a `sigaction`, of the default action.
             let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -95,28 +99,43 @@ impl Line {
     }
 }
 
+/// Writes `before`, and the text of the plugin's code, if some runs on this thread. Handlers of signals may call it.
+fn write_running(before: &[&str]) {
+    let running = RUNNING.try_with(Cell::get).unwrap_or(NOTHING);
+    if running.len == 0 {
+        return;
+    }
+    // SAFETY: by the invariant the text is there.
+    let text = unsafe { std::slice::from_raw_parts(running.start, running.len) };
+    let mut line = Line {
+        bytes: [0; ROOM],
+        len: 0,
+    };
+    for part in before {
+        line.push(part.as_bytes());
+    }
+    line.push(text);
+    line.bytes[line.len] = b'\n';
+    // SAFETY: so many bytes are there.
+    unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len + 1) };
+}
+
+/// Tells that a plugin's code ends the process, if it does: `exit` calls this function on the thread that called `exit`.
+extern "C" fn exiting() {
+    write_running(&["error: the plugin has ended the process, by exit, in "]);
+}
+
 /// Writes the line, if a plugin's code runs on this thread, and gives the signal back to who had it before.
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     let mut index = 0;
     while index + 1 < SIGNALS.len() && SIGNALS[index].0 != signal {
         index += 1;
     }
-    let running = RUNNING.try_with(Cell::get).unwrap_or(NOTHING);
-    if running.len > 0 {
-        // SAFETY: by the invariant the text is there.
-        let text = unsafe { std::slice::from_raw_parts(running.start, running.len) };
-        let mut line = Line {
-            bytes: [0; ROOM],
-            len: 0,
-        };
-        line.push(b"error: the plugin has crashed, by ");
-        line.push(SIGNALS[index].1.as_bytes());
-        line.push(b", in ");
-        line.push(text);
-        line.bytes[line.len] = b'\n';
-        // SAFETY: so many bytes are there.
-        unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len + 1) };
-    }
+    write_running(&[
+        "error: the plugin has crashed, by ",
+        SIGNALS[index].1,
+        ", in ",
+    ]);
     if let Some(before) = BEFORE.get() {
         // SAFETY: it was the action of this signal. What crashed does so again when this function has returned.
         unsafe { libc::sigaction(signal, &raw const before[index], std::ptr::null_mut()) };

@@ -19,12 +19,13 @@ fn crash_of_a_kernel_tells_the_kernel_before_the_process_dies() {
     let Some(library) = build("crash", include_str!("plugins/crash.c"), &["-O0"]) else {
         return;
     };
-    let signals = [
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGFPE, "SIGFPE"),
+    let ways = [
+        (Some(libc::SIGSEGV), "crashed, by SIGSEGV"),
+        (Some(libc::SIGABRT), "crashed, by SIGABRT"),
+        (Some(libc::SIGFPE), "crashed, by SIGFPE"),
+        (None, "ended the process, by exit"),
     ];
-    for (way, (signal, name)) in signals.into_iter().enumerate() {
+    for (way, (signal, done)) in ways.into_iter().enumerate() {
         let crashed = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture", "crashes::crash_here"])
             // What is alive when it dies is not counted.
@@ -33,11 +34,10 @@ fn crash_of_a_kernel_tells_the_kernel_before_the_process_dies() {
             .env(WAY, way.to_string())
             .output()
             .unwrap();
-        assert_eq!(crashed.status.signal(), Some(signal), "{crashed:?}");
+        assert_eq!(crashed.status.signal(), signal, "{crashed:?}");
         let errors = String::from_utf8_lossy(&crashed.stderr);
-        let expected = format!(
-            "error: the plugin has crashed, by {name}, in kernel 'TestCrash' of libcrash.so\n"
-        );
+        let expected =
+            format!("error: the plugin has {done}, in kernel 'TestCrash' of libcrash.so\n");
         assert!(errors.contains(&expected), "{errors}");
     }
 }

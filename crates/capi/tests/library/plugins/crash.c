@@ -17,6 +17,7 @@ static void crash_compute(void* state, TF_OpKernelContext* ctx) {
     case 0: *nowhere = 1; break;
     case 1: abort();
     case 2: zero = 7 / zero; break;
+    case 3: exit(3);
     }
 }
 
