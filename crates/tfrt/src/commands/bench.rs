@@ -17,7 +17,10 @@ use rustix::time::{ClockId, clock_gettime};
 use tfrt::host::record::{EventKind, Recorder, Recording};
 use tfrt::input::Input;
 use tfrt::profile::{Profile, Statistics as ProfileStatistics};
-use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
+use tfrt::{
+    AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime,
+    RuntimeBuilder,
+};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::devices::DeviceOption;
@@ -61,13 +64,21 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
     }
     refuse_compiled(&input, &options.dims, options.no_optimize)?;
     let progress = console.progress(&format!("opening {}", input.name()));
-    let bench = Bench::new(options, limits, &input, None, console)?;
+    #[cfg(feature = "plugins")]
+    let plugins = super::plugin::load_used(&options.plugins)?;
+    let builder = || -> Result<RuntimeBuilder, Failure> {
+        let builder = Runtime::builder();
+        #[cfg(feature = "plugins")]
+        let builder = super::plugin::add_used(&options.plugins, &plugins, builder)?;
+        Ok(builder)
+    };
+    let bench = Bench::new(options, &input, builder()?, console)?;
     drop(progress);
     let progress = console.progress(&format!("calling '{}'", bench.function.name()));
     let measured = bench.measure(options);
     drop(progress);
     let counted = measured.and_then(|measured| {
-        let recorded = record(options, limits, &input, console)?;
+        let recorded = record(options, &input, builder()?, console)?;
         Ok((measured, recorded))
     });
     match counted {
@@ -103,12 +114,12 @@ struct RecordedCalls {
 /// Makes further calls and records them: one to count its kernels, or as many as `--stats` is made of.
 fn record(
     options: &BenchOptions,
-    limits: &LimitOptions,
     input: &Input,
+    builder: RuntimeBuilder,
     console: &Console,
 ) -> Result<RecordedCalls, BenchError> {
     let recorder = Arc::new(Recorder::with_capacity(CAPACITY));
-    let bench = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
+    let bench = Bench::new(options, input, builder.recorder(recorder.clone()), console)?;
     // The first call may prepare what the others use, such as packed weights.
     bench.call()?;
     let n_max = match options.stats {
@@ -228,22 +239,18 @@ impl DiscardedOutput {
 impl Bench {
     fn new(
         options: &BenchOptions,
-        limits: &LimitOptions,
         input: &Input,
-        recorder: Option<Arc<Recorder>>,
+        builder: RuntimeBuilder,
         console: &Console,
     ) -> Result<Bench, Failure> {
+        let limits = &options.limits;
         let (errors, printed) = (Arc::new(Errors::default()), DiscardedOutput::default());
         let heard = errors.clone();
         let queue = options.queue.start(None).map_err(Failure::Host)?;
-        let builder = Runtime::builder()
+        let builder = builder
             .queue(queue)
             .output(Output::new(printed.clone(), printed.clone()))
             .diagnostics(move |error| heard.hear(error));
-        let builder = match recorder {
-            Some(recorder) => builder.recorder(recorder),
-            None => builder,
-        };
         let builder = match &options.device {
             Some(device) => device.kernels(builder),
             None => builder,

@@ -44,14 +44,21 @@ pub fn loaded(known: &KnownPlugins) -> Result<Vec<Plugin>, Failure> {
     known.plugins.iter().map(|path| load(path)).collect()
 }
 
-/// Loads the plugins of a run, and adds their operations to its runtime.
-pub fn used(used: &UsedPlugins, builder: RuntimeBuilder) -> Result<RuntimeBuilder, Failure> {
-    if used.plugins.is_empty() {
+/// Loads the plugins that a command uses, each of which is loaded once.
+pub fn load_used(used: &UsedPlugins) -> Result<Vec<Plugin>, Failure> {
+    used.plugins.iter().map(|path| load(path)).collect()
+}
+
+/// Adds the operations of loaded plugins to a runtime, as the options say.
+pub fn add_used(
+    used: &UsedPlugins,
+    plugins: &[Plugin],
+    builder: RuntimeBuilder,
+) -> Result<RuntimeBuilder, Failure> {
+    if plugins.is_empty() {
         return Ok(builder);
     }
-    let plugins = used.plugins.iter().map(|path| load(path));
-    let plugins: Vec<Plugin> = plugins.collect::<Result<_, _>>()?;
-    let mut ops = PluginOps::new(&plugins);
+    let mut ops = PluginOps::new(plugins);
     for (from, to) in &used.renamed {
         if !ops.names().contains(to) {
             return Err(Failure::Rejected {

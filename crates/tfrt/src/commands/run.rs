@@ -161,7 +161,10 @@ fn runtime(
         None => builder,
     };
     #[cfg(feature = "plugins")]
-    let builder = super::plugin::used(&options.plugins, builder)?;
+    let builder = {
+        let plugins = super::plugin::load_used(&options.plugins)?;
+        super::plugin::add_used(&options.plugins, &plugins, builder)?
+    };
     let builder = match &options.device {
         Some(device) => device.kernels(builder),
         None => builder,

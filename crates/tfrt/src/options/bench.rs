@@ -8,6 +8,8 @@ use tfrt_run::QueueOption;
 
 use crate::commands::devices::DeviceOption;
 
+#[cfg(feature = "plugins")]
+use super::UsedPlugins;
 use super::{DimOptions, InputOptions, LimitOptions, parse_bytes, parse_duration};
 
 /// Run a model or a function again and again, and tell how long it takes
@@ -75,6 +77,10 @@ pub struct BenchOptions {
     /// Fail what needs more memory of the device than this at once, such as `2GiB`
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
     pub max_device_memory: Option<usize>,
+
+    #[cfg(feature = "plugins")]
+    #[command(flatten)]
+    pub plugins: UsedPlugins,
 
     #[command(flatten)]
     pub limits: LimitOptions,

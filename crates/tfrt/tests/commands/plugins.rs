@@ -195,6 +195,11 @@ fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
         "{errors}"
     );
 
+    let bench = ["bench", "--runs", "3", "--plugin-first", "--plugin"];
+    let (status, text, errors) = output(&mut tfrt(&[&bench[..], &[library, program]].concat()));
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(text.contains("3 calls"), "{text}");
+
     let (status, _, errors) = output(&mut tfrt(&["run", "--plugin", library, program]));
     assert_eq!(status, 1);
     assert!(
