@@ -128,6 +128,9 @@ pub(crate) fn pack(
     if layout.set.is_bf16() {
         return pack_pairs(layout, right, start, strides, packed);
     }
+    if strides[0] == 1 && strides[1] > 1 {
+        return pack_columns(layout, &right[start..], strides[1], packed);
+    }
     for panel in layout.panels() {
         let columns = panel.held();
         let rows = packed[panel.elements].chunks_exact_mut(panel.width);
@@ -143,6 +146,27 @@ pub(crate) fn pack(
                 }
             }
             missing.fill(0.0);
+        }
+    }
+}
+
+/// Packs a matrix whose columns are `stride` elements apart, each in one piece; see [`pack`].
+fn pack_columns(layout: Layout, right: &[f32], stride: usize, packed: &mut [f32]) {
+    /// Elements that are read of a column before the next is: a cache line of it.
+    const LINE: usize = 16;
+    for panel in layout.panels() {
+        let (columns, width) = (panel.held(), panel.width);
+        let blocks = packed[panel.elements].chunks_mut(LINE * width);
+        for (block, rows) in blocks.enumerate() {
+            for (index, column) in columns.clone().enumerate() {
+                let line = &right[column * stride + block * LINE..];
+                for (row, element) in rows.chunks_exact_mut(width).zip(line) {
+                    row[index] = *element;
+                }
+            }
+            for row in rows.chunks_exact_mut(width) {
+                row[columns.len()..].fill(0.0);
+            }
         }
     }
 }

@@ -261,3 +261,37 @@ fn right_side_from_memory_takes_its_time() {
     // Of many rows the products take longer.
     assert!(grid(300, 1280, 1000).cost_ns() > 20 * far);
 }
+
+#[test]
+fn a_matrix_is_packed_alike_by_rows_and_by_columns() {
+    for (depth, n_columns) in [
+        (1, 1),
+        (15, 7),
+        (16, 64),
+        (17, 65),
+        (50, 130),
+        (3, 200),
+        (0, 5),
+    ] {
+        for set in [
+            InstructionSet::Plain,
+            InstructionSet::Avx2,
+            InstructionSet::Avx512,
+        ] {
+            let layout = Layout {
+                set,
+                depth,
+                n_columns,
+            };
+            let by_rows = numbers(depth * n_columns, 5);
+            let by_columns: Vec<f32> = (0..n_columns * depth)
+                .map(|i| by_rows[i % depth * n_columns + i / depth])
+                .collect();
+            let len = layout.n_elements().unwrap();
+            let [mut wanted, mut found] = [vec![1.0; len], vec![2.0; len]];
+            pack(layout, &by_rows, 0, [n_columns, 1], &mut wanted);
+            pack(layout, &by_columns, 0, [1, depth], &mut found);
+            assert_eq!(found, wanted, "{layout:?}");
+        }
+    }
+}
