@@ -18,7 +18,7 @@ pub trait Evaluator {
     ///
     /// Returns what stands for each of its results, or nothing where nothing does: since a kernel failed,
     /// or gave what no file can hold. The list is empty if the module can't be called at all.
-    fn evaluate(&self, module: &Module) -> Vec<Option<EvaluatedValue>>;
+    fn evaluate(&self, module: Module) -> Vec<Option<EvaluatedValue>>;
 
     /// Returns whether there is a kernel for a row.
     fn has_kernel(&self, _row: &str) -> bool {
@@ -160,7 +160,7 @@ pub enum EvaluatedValue {
 pub struct NoEvaluator;
 
 impl Evaluator for NoEvaluator {
-    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
+    fn evaluate(&self, _: Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 }

@@ -5,6 +5,8 @@
 
 use std::{fmt, sync::Arc};
 
+pub use bytes::Bytes;
+
 use crate::{
     integer::Integer,
     location::Location,
@@ -118,8 +120,9 @@ pub struct DenseAttribute {
 pub enum DenseElements {
     /// Little-endian encodings back to back, each rounded up to whole bytes:
     /// an `i1` is a byte of 0 or 1, a complex number its real, then its
-    /// imaginary part.
-    Bytes(Arc<[u8]>),
+    /// imaginary part. They lie anywhere in memory, also within a larger buffer
+    /// such as a file, and not aligned for their type.
+    Bytes(Bytes),
     /// Strings, for element types of dialects.
     Strings(Arc<[Arc<[u8]>]>),
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tfrt::ir::attributes::{DenseAttribute, DenseElements};
+use tfrt::ir::attributes::{Bytes, DenseAttribute, DenseElements};
 use tfrt::ir::{Attribute, Location, Module, OpId, OpState, Operation, Type, ValueId};
 
 /// A probe in the body of a loop.
@@ -103,7 +103,7 @@ pub fn recorded(
 fn zeros(module: &mut Module, ty: Type) -> OpId {
     let mut value = DenseAttribute {
         ty: ty.clone(),
-        elements: DenseElements::Bytes([].into()),
+        elements: DenseElements::Bytes(Bytes::new()),
         splat: true,
     };
     value.elements = DenseElements::Bytes(vec![0; value.element_size_bytes()].into());
@@ -123,7 +123,7 @@ fn whole(value: i64) -> OpState {
 pub fn truth() -> OpState {
     constant(DenseAttribute {
         ty: Type::tensor(Vec::new(), Type::I1),
-        elements: DenseElements::Bytes([1].into()),
+        elements: DenseElements::Bytes(Bytes::from_static(&[1])),
         splat: true,
     })
 }

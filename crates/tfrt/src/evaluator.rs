@@ -4,13 +4,12 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Placement, PlacementReport, PrepareRule};
-use tfrt_host::memory::LimitedAllocator;
 use tfrt_host::{AnyAsyncValue, DeviceKind};
+use tfrt_import::onnx::ExternalData;
 use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
 use tfrt_kernels::onnx::{kernel_of, prepare_of};
@@ -20,6 +19,7 @@ use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::op::{OpKernel, Prepare, select};
 
 use crate::error::OpenError;
+use crate::input::RetainedWeights;
 use crate::open_options::OpenOptions;
 use crate::program::Program;
 use crate::runtime::Runtime;
@@ -151,16 +151,14 @@ impl HostEvaluator {
 
     fn runtime(&self) -> &Runtime {
         self.runtime.get_or_init(|| {
-            let system = Arc::new(SystemAllocator::new());
             Runtime::builder()
                 .queue(Arc::new(SingleThreadedWorkQueue::new()))
-                .allocator(Arc::new(LimitedAllocator::new(system, self.memory_bytes)))
                 .build()
         })
     }
 
     /// Calls a program; `None` if it is none, or if there is no time.
-    fn call(&self, module: &Module) -> Option<Vec<AnyAsyncValue>> {
+    fn call(&self, mut module: Module) -> Option<Vec<AnyAsyncValue>> {
         let left = self
             .end
             .map(|end| end.checked_duration_since(Instant::now()));
@@ -168,17 +166,24 @@ impl HostEvaluator {
             Some(left) => left?.min(self.time),
             None => self.time,
         };
-        let bytes = tfrt_compiler::compile(module, &CompileOptions { strip: true }).ok()?;
+        let mut held = RetainedWeights::default();
+        held.take(&mut module, &[]);
+        let bytes = tfrt_compiler::compile(&module, &CompileOptions { strip: true }).ok()?;
         let runtime = self.runtime();
         let program = Program::from_file(BefFile::open(bytes).ok()?, runtime).ok()?;
-        let context = runtime.context_builder().deadline(time).build();
+        let context = runtime
+            .context_builder()
+            .deadline(time)
+            .max_memory(self.memory_bytes)
+            .data(held.into_files(ExternalData::Refused, runtime.host()))
+            .build();
         let call = program.function(MAIN)?.call(&context, ());
         call.wait_each().ok()
     }
 }
 
 impl Evaluator for HostEvaluator {
-    fn evaluate(&self, module: &Module) -> Vec<Option<EvaluatedValue>> {
+    fn evaluate(&self, module: Module) -> Vec<Option<EvaluatedValue>> {
         let results = self.call(module).unwrap_or_default();
         results.iter().map(|value| self.evaluated(value)).collect()
     }

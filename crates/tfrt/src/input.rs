@@ -378,7 +378,11 @@ impl Input {
         let bytes = self.compiled(&CompileOptions::default(), options, |module| {
             let mut module = lower_with(module, formats, &passes, evaluator, options)?;
             if let Some(held) = held {
-                held.take(&mut module);
+                let file = match self {
+                    Input::Model(model) => model.bytes.as_ref(),
+                    _ => &[],
+                };
+                held.take(&mut module, file);
             }
             Ok(module)
         });

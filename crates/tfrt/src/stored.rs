@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tfrt_host::DType;
 use tfrt_host::codec::EncodedValue;
 use tfrt_host::memory::HostBuffer;
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Name, Type, parse_type};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
@@ -31,7 +31,7 @@ fn bytes(buffer: HostBuffer) -> Option<Attribute> {
     Some(Attribute::Dense(Arc::new(constant(&tensor)?)))
 }
 
-/// Returns a tensor's elements as an attribute; `None` if attributes have them in another form.
+/// Returns a tensor's elements as an attribute, which shares them with the tensor; `None` if attributes have them in another form.
 pub(crate) fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
     let element = parse_type(tensor.dtype().mlir_name())?;
     let extents = tensor.shape().to_dims();
@@ -41,7 +41,7 @@ pub(crate) fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
     let bytes = reading.bytes();
     let whole = DenseAttribute {
         ty,
-        elements: DenseElements::Bytes(Arc::default()),
+        elements: DenseElements::Bytes(Bytes::new()),
         splat: false,
     };
     let size_bytes = whole.element_size_bytes();
@@ -54,9 +54,12 @@ pub(crate) fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
     // As in text, a list whose elements are equal is one element.
     let first = bytes.get(..size_bytes);
     let splat = first.is_some_and(|first| bytes.chunks_exact(size_bytes).all(|one| one == first));
-    let kept = if splat { &bytes[..size_bytes] } else { bytes };
+    let kept = match splat {
+        true => Bytes::copy_from_slice(&bytes[..size_bytes]),
+        false => Bytes::from_owner(tensor.buffer().clone().read_owned().ok()?),
+    };
     Some(DenseAttribute {
-        elements: DenseElements::Bytes(kept.into()),
+        elements: DenseElements::Bytes(kept),
         splat,
         ..whole
     })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tfrt_bef::{AttributeOffset, AttributeType, AttributeView, BefFile, DType, ShapeView};
 use tfrt_ir::{
     Attribute, Integer, Name, Type,
-    attributes::{DenseAttribute, DenseElements, FloatAttribute, ShapeAttribute, SymbolRef},
+    attributes::{Bytes, DenseAttribute, DenseElements, FloatAttribute, ShapeAttribute, SymbolRef},
     parse_type,
     types::{FloatKind, VectorType},
 };
@@ -207,7 +207,7 @@ impl Reader<'_> {
         let splat = first.filter(|first| dense.bytes.chunks_exact(size).all(|one| one == *first));
         Some(Attribute::Dense(Arc::new(DenseAttribute {
             ty,
-            elements: DenseElements::Bytes(splat.unwrap_or(dense.bytes).into()),
+            elements: DenseElements::Bytes(Bytes::copy_from_slice(splat.unwrap_or(dense.bytes))),
             splat: splat.is_some(),
         })))
     }

@@ -13,7 +13,7 @@ use crate::pipeline::Pipeline;
 pub(super) struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
+    fn evaluate(&self, _: Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 

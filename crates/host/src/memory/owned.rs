@@ -145,6 +145,12 @@ impl Deref for OwnedReading {
     }
 }
 
+impl AsRef<[u8]> for OwnedReading {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl Deref for OwnedWriting {
     type Target = [u8];
 

@@ -2,7 +2,7 @@
 
 use tfrt_ir::{
     Attribute, Type,
-    attributes::{DenseAttribute, DenseElements},
+    attributes::{Bytes, DenseAttribute, DenseElements},
 };
 
 use super::{
@@ -241,12 +241,15 @@ pub(crate) fn dense(tensor: &Tensor) -> Attribute {
         TensorData::Bytes(bytes) => {
             let size = tensor.element.size_bytes();
             match is_repeated(bytes, size) {
-                true => (DenseElements::Bytes(bytes[..size].into()), true),
+                true => (
+                    DenseElements::Bytes(Bytes::copy_from_slice(&bytes[..size])),
+                    true,
+                ),
                 false => (DenseElements::Bytes(bytes.clone()), false),
             }
         }
         TensorData::Strings(strings) => match strings.split_first() {
-            None => (DenseElements::Bytes([].into()), false),
+            None => (DenseElements::Bytes(Bytes::new()), false),
             Some((first, rest)) if rest.iter().all(|other| other == first) => {
                 (DenseElements::Strings([first.clone()].into()), true)
             }

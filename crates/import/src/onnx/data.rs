@@ -10,7 +10,7 @@
 //!     name: "x".to_owned(),
 //!     element: ElementType::I16,
 //!     dims: vec![2],
-//!     data: TensorData::Bytes([1, 0, 0xff, 0xff].into()),
+//!     data: TensorData::Bytes(vec![1, 0, 0xff, 0xff].into()),
 //! };
 //! let file = Data::Tensor(tensor).encode();
 //! let Data::Tensor(read) = Data::decode(file, Kind::Tensor, "x.pb")? else { panic!() };

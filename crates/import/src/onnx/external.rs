@@ -12,6 +12,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use prost::bytes::Bytes;
+
 use super::{
     problem::{Problem, shown},
     proto::{Entry, TensorProto},
@@ -230,7 +232,7 @@ impl ExternalFiles {
         &mut self,
         tensor: &TensorProto,
         len_bytes: usize,
-    ) -> Result<Arc<[u8]>, Problem> {
+    ) -> Result<Bytes, Problem> {
         let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
@@ -288,23 +290,23 @@ impl ExternalFiles {
 
 impl OpenFile {
     /// Reads so many bytes from an offset on. The caller has compared both with the length of the file.
-    pub(crate) fn read_at(&mut self, offset: u64, len_bytes: usize) -> std::io::Result<Arc<[u8]>> {
-        // Made at its size at once, and filled in place.
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len_bytes).collect();
-        let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+    pub(crate) fn read_at(&mut self, offset: u64, len_bytes: usize) -> std::io::Result<Bytes> {
         match self {
             OpenFile::File(file) => {
+                // Made at its size at once, and filled in place.
+                let mut bytes = vec![0; len_bytes];
                 file.seek(SeekFrom::Start(offset))?;
-                file.read_exact(own)?;
+                file.read_exact(&mut bytes)?;
+                Ok(bytes.into())
             }
             OpenFile::Bytes(given) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let found = (**given).as_ref().get(start..);
                 let found = found.and_then(|rest| rest.get(..len_bytes));
-                own.copy_from_slice(found.ok_or(std::io::ErrorKind::UnexpectedEof)?);
+                let found = found.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+                Ok(Bytes::copy_from_slice(found))
             }
         }
-        Ok(bytes)
     }
 }
 

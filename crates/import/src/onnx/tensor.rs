@@ -32,7 +32,7 @@ pub struct Tensor {
 pub enum TensorData {
     /// Little-endian, back to back, each of [`ElementType::size_bytes`]: a `bool` is 0 or 1, the
     /// sign of an `int4` fills its byte, a complex number is its real, then its imaginary part.
-    Bytes(Arc<[u8]>),
+    Bytes(Bytes),
     /// Strings, usually UTF-8.
     Strings(Vec<Arc<[u8]>>),
 }
@@ -69,10 +69,10 @@ pub(super) fn decode(proto: &TensorProto, files: &mut ExternalFiles) -> Result<T
         _ if element == ElementType::String => strings(proto, count)?,
         Some(&"another file") => {
             let packed = files.read(proto, file_len(element, count))?;
-            TensorData::Bytes(unpack_shared(packed, element, count)?)
+            TensorData::Bytes(unpack(packed, element, count)?)
         }
         Some(&"raw_data") => {
-            let raw = proto.raw_data.as_deref().unwrap_or(&[]);
+            let raw = proto.raw_data.clone().unwrap_or_default();
             TensorData::Bytes(unpack(raw, element, count)?)
         }
         _ => TensorData::Bytes(typed(proto, element, count)?),
@@ -254,8 +254,8 @@ fn wrong_count(found: usize, count: usize, dims: &[i64]) -> Problem {
     Problem::new(codes::MODEL_TENSOR, message)
 }
 
-/// Decodes elements from the form that files have.
-fn unpack(raw: &[u8], element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
+/// Decodes elements from the form that files have. Where that is the form of [`TensorData::Bytes`], the bytes are shared.
+fn unpack(raw: Bytes, element: ElementType, count: usize) -> Result<Bytes, Problem> {
     let expected = file_len(element, count);
     if raw.len() != expected {
         let message = format!(
@@ -267,21 +267,13 @@ fn unpack(raw: &[u8], element: ElementType, count: usize) -> Result<Arc<[u8]>, P
     }
     Ok(match element.per_byte() {
         1 if element == ElementType::Bool => raw.iter().map(|&byte| u8::from(byte != 0)).collect(),
-        1 => raw.into(),
-        _ => spread(raw, element, count),
+        1 => raw,
+        _ => spread(&raw, element, count),
     })
 }
 
-/// Decodes elements, and shares the bytes if they have the right form already.
-fn unpack_shared(raw: Arc<[u8]>, element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
-    match element.per_byte() {
-        1 if element != ElementType::Bool => Ok(raw),
-        _ => unpack(&raw, element, count),
-    }
-}
-
 /// Unpacks elements of less than a byte into a byte each; the first are in the low bits.
-fn spread(raw: &[u8], element: ElementType, count: usize) -> Arc<[u8]> {
+fn spread(raw: &[u8], element: ElementType, count: usize) -> Bytes {
     let (bits, per_byte) = (element.bits(), element.per_byte());
     let unused = 8 - bits;
     let one = |index: usize| {
@@ -295,10 +287,10 @@ fn spread(raw: &[u8], element: ElementType, count: usize) -> Arc<[u8]> {
 }
 
 /// Encodes elements in the form that files have.
-fn pack(bytes: &[u8], element: ElementType) -> Bytes {
+fn pack(bytes: &Bytes, element: ElementType) -> Bytes {
     let per_byte = element.per_byte();
     if per_byte == 1 {
-        return Bytes::copy_from_slice(bytes);
+        return bytes.clone();
     }
     let bits = element.bits();
     let mask = u8::MAX >> (8 - bits);
@@ -316,7 +308,7 @@ fn pack(bytes: &[u8], element: ElementType) -> Bytes {
 }
 
 /// Decodes elements from the field of their type.
-fn typed(proto: &TensorProto, element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
+fn typed(proto: &TensorProto, element: ElementType, count: usize) -> Result<Bytes, Problem> {
     use ElementType as E;
     let field = match element {
         E::F32 | E::C64 => "float_data",
@@ -371,7 +363,7 @@ fn typed(proto: &TensorProto, element: ElementType, count: usize) -> Result<Arc<
     };
     match element.per_byte() {
         1 => Ok(bytes.into()),
-        _ => unpack(&bytes, element, count),
+        _ => unpack(bytes.into(), element, count),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prost::Message;
+use prost::bytes::Bytes;
 
 use super::partition::Slice;
 use super::proto::{BundleEntry, BundleHeader};
@@ -137,7 +138,7 @@ impl Bundle {
     }
 
     /// Returns the bytes of a tensor as they are stored.
-    pub(super) fn stored(&mut self, entry: &BundleEntry) -> Result<Arc<[u8]>, Problem> {
+    pub(super) fn stored(&mut self, entry: &BundleEntry) -> Result<Bytes, Problem> {
         let (Ok(offset), Ok(size)) = (u64::try_from(entry.offset), u64::try_from(entry.size))
         else {
             return Err(error("lies at no place"));
@@ -291,7 +292,7 @@ impl Bundle {
     }
 
     /// Reads a range of bytes of a shard.
-    fn bytes(&mut self, shard: i32, offset: u64, size: u64) -> Result<Option<Arc<[u8]>>, Problem> {
+    fn bytes(&mut self, shard: i32, offset: u64, size: u64) -> Result<Option<Bytes>, Problem> {
         let n_shards = self.n_shards;
         if !(0..n_shards).contains(&shard) {
             return Err(error(format!("lies in shard {shard} of {n_shards}")));

@@ -116,7 +116,7 @@ impl<'m> Importer<'m> {
             name: String::new(),
             element: crate::onnx::ElementType::I32,
             dims: Vec::new(),
-            data: crate::onnx::TensorData::Bytes(number.to_le_bytes().as_slice().into()),
+            data: crate::onnx::TensorData::Bytes(number.to_le_bytes().to_vec().into()),
         };
         self.constant(super::resources::dense(&tensor), path)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Type};
 
 use super::proto::{TensorProto, TensorShape};
@@ -150,7 +150,7 @@ fn strings(proto: &TensorProto, dims: &[usize], count: usize) -> Result<Attribut
         false => all,
     };
     let elements = match count {
-        0 => DenseElements::Bytes([].into()),
+        0 => DenseElements::Bytes(Bytes::new()),
         _ => DenseElements::Strings(all.into()),
     };
     Ok(Attribute::Dense(Arc::new(DenseAttribute {

@@ -285,7 +285,7 @@ impl<'m> Importer<'m> {
                         name: String::new(),
                         element: ElementType::I64,
                         dims: Vec::new(),
-                        data: TensorData::Bytes(n.as_slice().into()),
+                        data: TensorData::Bytes(n.to_vec().into()),
                     };
                     let value = self.constant(resources::dense(&size), path)?;
                     return Ok(vec![Bound::Value(value)]);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Diagnostic, Diagnostics, Module, OpId, OpState, Type};
 
 use super::argument_names;
@@ -20,7 +20,7 @@ pub struct Weight {
     /// Its type, a tensor of known extents.
     pub ty: Type,
     /// Its elements, the last dimension first, little-endian.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// Makes constants of the arguments of a model that weights are for, and leaves the others: the model becomes a function of
@@ -130,14 +130,16 @@ fn is_of(stated: &Type, found: &Type) -> bool {
 fn dense(weight: &Weight) -> DenseAttribute {
     let mut value = DenseAttribute {
         ty: weight.ty.clone(),
-        elements: DenseElements::Bytes(Arc::from([])),
+        elements: DenseElements::Bytes(Bytes::new()),
         splat: false,
     };
     let size = value.element_size_bytes().max(1);
     let first = weight.bytes.get(..size).unwrap_or(&[]);
     value.splat = !first.is_empty() && weight.bytes.chunks(size).all(|one| one == first);
-    let bytes = if value.splat { first } else { &weight.bytes };
-    value.elements = DenseElements::Bytes(bytes.into());
+    value.elements = DenseElements::Bytes(match value.splat {
+        true => Bytes::copy_from_slice(first),
+        false => weight.bytes.clone(),
+    });
     value
 }
 

@@ -108,7 +108,7 @@ fn both_encodings_of_each_type_are_the_same_elements() {
             name: String::new(),
             element,
             dims: vec![3],
-            data: TensorData::Bytes(whole.as_slice().into()),
+            data: TensorData::Bytes(whole.to_vec().into()),
         });
         let encoded = file.encode();
         assert_eq!(
@@ -162,7 +162,7 @@ fn values_are_written_and_read_as_they_are() {
         name: String::new(),
         element,
         dims: vec![bytes.len() / element.size_bytes()],
-        data: TensorData::Bytes(bytes.into()),
+        data: TensorData::Bytes(bytes.to_vec().into()),
     };
     let strings = Tensor {
         name: "words".to_owned(),

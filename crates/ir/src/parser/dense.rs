@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::{ParseFailed, Parsed, Parser, numbers::Number};
 use crate::{
     attributes::{
-        Attribute, DenseAttribute, DenseElements, SparseAttribute, element_count,
+        Attribute, Bytes, DenseAttribute, DenseElements, SparseAttribute, element_count,
         element_size_bytes,
     },
     codes,
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
                     format!("parsed zero elements, but type ('{ty}') expected at least 1");
                 return self.fail(codes::ELEMENTS_SHAPE, type_span, message);
             }
-            let elements = DenseElements::Bytes(Arc::new([]));
+            let elements = DenseElements::Bytes(Bytes::new());
             return Ok(DenseAttribute {
                 ty,
                 elements,

@@ -9,9 +9,10 @@ use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_concat_extents, convolve_concat_into,
     convolve_depthwise_into, convolve_packed_into,
 };
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::packed_gemm::{InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::op::PreparedState;
-use tfrt_tensor::{DType, DenseHostTensor, TensorView};
+use tfrt_tensor::{DType, DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
 use crate::onnx::{NodeCall, PrepareRow, state};
 
@@ -154,11 +155,15 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
     let reading = filter.read()?;
     let from = reading.elements::<f32>()?;
     let extents = [rows, columns, own, filters];
-    let elements = filters_last(from, extents, factors.as_deref());
     let allocator = host.allocator();
+    let metadata = TensorMetadata::new(DType::F32, TensorShape::new(&extents)?);
+    let mut turned = DenseHostTensor::unspecified(allocator, metadata)?;
+    let elements = turned.elements_mut::<f32>()?;
+    let elements = elements.expect("nobody else has it yet");
+    filters_last(from, extents, factors.as_deref(), elements)?;
     let is_depthwise = own == 1 && groups == filters && groups > 1;
     let elements = match is_depthwise {
-        true => Elements::Depthwise(DenseHostTensor::from_slice(allocator, &extents, &elements)?),
+        true => Elements::Depthwise(turned),
         false => {
             let ones = &[1, 1][..];
             let placement = WindowAttributes {
@@ -172,7 +177,7 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
                 allocator,
                 stored::precision(node)?,
                 &convolution,
-                &TensorView::new(&elements, &extents)?,
+                &TensorView::new(elements, &extents)?,
             )?;
             Elements::Packed(packed.map_elements(|elements| shared::share(host, elements)))
         }
@@ -190,46 +195,34 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
     })
 }
 
-/// Side of the squares in which [`filters_last`] goes over a filter: a cache line of elements.
-const SIDE: usize = 16;
-
-/// Returns the elements of a filter with the filters as last dimension, each multiplied by its filter's factor.
+/// Writes the elements of a filter with the filters as last dimension, each multiplied by its filter's factor.
 ///
 /// # Shapes
 ///
-/// `from: [filters, channels / groups, rows, columns]`; the result has `extents`, `[rows, columns, channels / groups,
+/// `from: [filters, channels / groups, rows, columns]`; `elements` have the extents `[rows, columns, channels / groups,
 /// filters]`.
 fn filters_last(
     from: &[f32],
     [rows, columns, own, filters]: [usize; 4],
     factors: Option<&[f32]>,
-) -> Vec<f32> {
+    elements: &mut [f32],
+) -> Result<(), Error> {
     let n_taps = rows * columns;
-    let len = n_taps * own;
-    let mut elements = vec![0.0_f32; from.len()];
-    for first in (0..filters).step_by(SIDE) {
-        let n = SIDE.min(filters - first);
-        for start in (0..len).step_by(SIDE) {
-            // A square lies on the stack in between, so that each cache line is read and written once.
-            let mut square = [[0.0_f32; SIDE]; SIDE];
-            let width = SIDE.min(len - start);
-            for (f, place) in (first..first + n).zip(0..) {
-                let line = &from[f * len + start..][..width];
-                let factor = factors.map(|factors| factors[f]);
-                for (element, row) in line.iter().zip(&mut square) {
-                    row[place] = match factor {
-                        Some(factor) => element * factor,
-                        None => *element,
-                    };
-                }
-            }
-            for (index, row) in (start..start + width).zip(&square) {
-                let (channel, tap) = (index / n_taps, index % n_taps);
-                elements[(tap * own + channel) * filters + first..][..n].copy_from_slice(&row[..n]);
-            }
+    let (given, wanted) = ([filters, own, n_taps], [n_taps, own, filters]);
+    let (from, mut to) = (
+        TensorView::new(from, &given)?,
+        TensorViewMut::new(elements, &wanted)?,
+    );
+    LayoutCopy::transpose(&given, &[2, 1, 0])?.run(&from, &mut to)?;
+    let Some(factors) = factors else {
+        return Ok(());
+    };
+    for line in elements.chunks_exact_mut(filters.max(1)) {
+        for (element, factor) in line.iter_mut().zip(factors) {
+            *element *= factor;
         }
     }
-    elements
+    Ok(())
 }
 
 type Factors = Option<Vec<f32>>;
@@ -396,7 +389,8 @@ mod tests {
                 .collect();
             let factors: Vec<f32> = (0..filters).map(|filter| filter as f32 - 2.5).collect();
             for factors in [None, Some(&factors[..])] {
-                let found = filters_last(&from, extents, factors);
+                let mut found = vec![0.0; from.len()];
+                filters_last(&from, extents, factors, &mut found).unwrap();
                 let wanted = (0..from.len()).map(|index| {
                     let (rest, filter) = (index / filters, index % filters);
                     let (tap, channel) = (rest / own, rest % own);

@@ -30,7 +30,7 @@ mod quantized_products;
 struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<EvaluatedValue>> {
+    fn evaluate(&self, _: tfrt_ir::Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 

@@ -176,7 +176,11 @@ fn to_proto(name: &str, tensor: &Tensor) -> Result<Proto, Error> {
         tensor => {
             let dense = tensor.as_dense()?;
             let reading = dense.read()?;
-            TensorData::Bytes(numbers::swapped(reading.bytes(), metadata.dtype).into())
+            TensorData::Bytes(
+                numbers::swapped(reading.bytes(), metadata.dtype)
+                    .into_owned()
+                    .into(),
+            )
         }
     };
     Ok(Proto {

@@ -8,6 +8,7 @@ use tfrt_host::HostAllocator;
 use tfrt_host::memory::HostBuffer;
 use tfrt_import::codes;
 use tfrt_import::stablehlo::{self, Weight};
+use tfrt_ir::attributes::Bytes;
 use tfrt_ir::{Diagnostic, Module, Type};
 use tfrt_tensor::{DenseHostTensor, safetensors};
 
@@ -50,6 +51,6 @@ fn weight(name: String, tensor: &DenseHostTensor) -> Result<Weight, tfrt_host::E
     Ok(Weight {
         name,
         ty: Type::tensor(extents.collect(), element),
-        bytes: tensor.read()?.bytes().to_vec(),
+        bytes: Bytes::copy_from_slice(tensor.read()?.bytes()),
     })
 }

@@ -14,7 +14,7 @@ use tfrt_bef::BefBuffer;
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{DType, Error, HostContext};
 use tfrt_import::onnx::ExternalData;
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Module, OpId, Type};
 use tfrt_kernels::graph::share_bytes;
 use tfrt_kernels::onnx::WeightFiles;
@@ -33,23 +33,58 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// The kernel that makes a constant of bytes in the program.
 const CONSTANT: &str = "cpu.onnx.Constant";
 
+/// The end of the names of kernels that pack constants, on the host and on devices.
+const PREPARE: &str = ".graph.prepare";
+
 /// The size from which on constants are taken out of a program.
 const LEAST_BYTES: usize = 64 << 10;
 
 /// The large constants of a model that is opened: elements that lie beside its program, each for itself, so that those
 /// whose kernels have made something else of them are given back when the model is open.
 #[derive(Default)]
-pub(crate) struct RetainedWeights(HashMap<String, Arc<[u8]>>);
+pub(crate) struct RetainedWeights(HashMap<String, Retained>);
+
+/// The elements of a large constant.
+struct Retained {
+    bytes: Bytes,
+    /// Whether the open model has the constant as it is, and not only what kernels have packed.
+    is_kept: bool,
+    /// Whether they are a part of the model's file.
+    is_in_file: bool,
+}
+
+impl Retained {
+    /// Returns the elements as the file of a constant. They are shared, unless the model keeps them and they are a part
+    /// of its file, which can be given back then.
+    fn file(&self, host: &HostContext) -> Result<HostBuffer, Error> {
+        if !self.is_kept {
+            return Ok(HostBuffer::from_owner(self.bytes.clone()));
+        }
+        let own = match self.is_in_file {
+            false => HostBuffer::from_owner(self.bytes.clone()),
+            true => HostBuffer::copy_of(host.allocator(), &self.bytes).ok_or_else(|| {
+                let len_bytes = self.bytes.len();
+                Error::resource_exhausted(format!("no memory for a constant of {len_bytes} bytes"))
+            })?,
+        };
+        Ok(share_bytes(host, own))
+    }
+}
 
 impl RetainedWeights {
-    /// Takes the large constants of a program out of it. Elements are not copied.
-    pub(super) fn take(&mut self, module: &mut Module) {
+    /// Takes the large constants of a program out of it, which was made of a file of these bytes, or of none. Elements
+    /// are not copied.
+    pub(crate) fn take(&mut self, module: &mut Module, file: &[u8]) {
+        let file = file.as_ptr_range();
         let mut found = Vec::new();
         module.walk_pre_order(module.top(), &mut |op| {
-            found.extend(large_constant(module, op).map(|dense| (op, dense)));
+            let results = module.op(op).results().iter();
+            let mut users = results.flat_map(|result| module.users(*result));
+            let is_kept = !users.all(|user| module.op(user.op).name().ends_with(PREPARE));
+            found.extend(large_constant(module, op).map(|dense| (op, dense, is_kept)));
         });
         let number = |value: i64| Attribute::integer(value, Type::I64);
-        for (op, dense) in found {
+        for (op, dense, is_kept) in found {
             let name = format!("constant {} of the model", self.0.len());
             let dims = dense.shape().into_iter().map(number).collect();
             module.remove_attribute(op, "value");
@@ -61,9 +96,23 @@ impl RetainedWeights {
             module.set_attribute(op, "id", Attribute::string(""));
             module.set_attribute(op, "offset", number(0));
             if let DenseElements::Bytes(bytes) = &dense.elements {
-                self.0.insert(name, bytes.clone());
+                let retained = Retained {
+                    bytes: bytes.clone(),
+                    is_kept,
+                    is_in_file: file.contains(&bytes.as_ptr()),
+                };
+                self.0.insert(name, retained);
             }
         }
+    }
+
+    /// Returns the opener of these constants, which the models of a host hold once, and of the files of a place.
+    pub(crate) fn into_files(self, outside: ExternalData, host: &HostContext) -> WeightFiles {
+        let host = host.clone();
+        WeightFiles::new(move |name| match self.0.get(name) {
+            Some(retained) => retained.file(&host),
+            None => open(&outside, name),
+        })
     }
 }
 
@@ -87,13 +136,9 @@ fn large_constant(module: &Module, op: OpId) -> Option<Arc<DenseAttribute>> {
 
 impl Input {
     /// Returns the opener of the files beside the input that hold weights of it, and of constants that were taken from
-    /// its program, which the models of a host hold once.
+    /// its program.
     pub(crate) fn weights_with(&self, held: RetainedWeights, host: &HostContext) -> WeightFiles {
-        let (outside, host) = (self.outside().clone(), host.clone());
-        WeightFiles::new(move |name| match held.0.get(name) {
-            Some(bytes) => Ok(share_bytes(&host, HostBuffer::from_owner(bytes.clone()))),
-            None => open(&outside, name),
-        })
+        held.into_files(self.outside().clone(), host)
     }
 
     /// Returns the opener of the files beside the input that hold weights of it.
@@ -349,6 +394,50 @@ impl Hash {
                 self.word(place + 8 * index as u64);
                 self.word(word);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tfrt_host::kernel::KernelRegistry;
+    use tfrt_ir::{Source, parse_type};
+
+    use super::*;
+
+    #[test]
+    fn constants_that_are_packed_lie_in_the_file_and_those_that_are_kept_do_not() {
+        let text = r#"func.func @main() -> (!t.tensor, !graph.prepared) {
+            %kept = "cpu.onnx.Constant"() {value = dense<1> : tensor<1xi8>} : () -> !t.tensor
+            %packed = "cpu.onnx.Constant"() {value = dense<1> : tensor<1xi8>} : () -> !t.tensor
+            %made = "cpu.graph.prepare"(%packed) {op = "x"} : (!t.tensor) -> !graph.prepared
+            tfrt.return %kept, %made : !t.tensor, !graph.prepared
+        }"#;
+        let mut module = tfrt_ir::parse(&Source::new("main.mlir", text)).unwrap();
+        let file: Vec<u8> = (0..2 * LEAST_BYTES).map(|at| (at % 251) as u8).collect();
+        let file = Bytes::from(file);
+        let mut constants = Vec::new();
+        module.walk_pre_order(module.top(), &mut |op| {
+            constants.extend((*module.op(op).name() == CONSTANT).then_some(op));
+        });
+        for (op, at) in constants.iter().zip([0, LEAST_BYTES]) {
+            let dense = DenseAttribute {
+                ty: Type::tensor(vec![LEAST_BYTES as i64], parse_type("i8").unwrap()),
+                elements: DenseElements::Bytes(file.slice(at..at + LEAST_BYTES)),
+                splat: false,
+            };
+            module.set_attribute(*op, "value", Attribute::Dense(Arc::new(dense)));
+        }
+        let mut held = RetainedWeights::default();
+        held.take(&mut module, &file);
+        let host = HostContext::builder(KernelRegistry::new()).build();
+        let files = held.into_files(ExternalData::Refused, &host);
+        for (op, (at, is_copied)) in constants.iter().zip([(0, true), (LEAST_BYTES, false)]) {
+            let name = module.op(*op).attribute("file").and_then(Attribute::as_str);
+            let bytes = files.file(name.unwrap()).unwrap();
+            assert_eq!(*bytes.read().unwrap(), file[at..at + LEAST_BYTES]);
+            let is_elsewhere = bytes.address() != file[at..].as_ptr().addr();
+            assert_eq!(is_elsewhere, is_copied);
         }
     }
 }

@@ -265,7 +265,7 @@ impl Lowering<'_, '_> {
         }
         let (region, inner) = self.region();
         let (mut own, mut returned) = (Values::new(), Vec::new());
-        for op in operations.into_iter().filter(|op| known.contains(op)) {
+        for op in self.load_order(&operations, &known) {
             let Some(state) = self.known(op, &own) else {
                 continue;
             };
@@ -290,6 +290,29 @@ impl Lowering<'_, '_> {
         let op = self.function(&name, region, inner, Location::Unknown, true);
         self.made.push(op);
         self.load_time = known;
+    }
+
+    /// Returns the operations that run when a model is opened, in order. Constants that only these take come right
+    /// before the first that takes them: so the copy of one can be given back before the next is made.
+    fn load_order(&self, operations: &[OpId], known: &HashSet<OpId>) -> Vec<OpId> {
+        let is_late = |op: &OpId| {
+            let data = self.module.op(*op);
+            let users = data.results().iter().flat_map(|&it| self.module.users(it));
+            let mut users = users.map(|user| known.contains(&user.op)).peekable();
+            let is_constant = [CONSTANT, EXTERNAL].contains(&data.name().as_str());
+            is_constant && users.peek().is_some() && users.all(|is_known| is_known)
+        };
+        let own = operations.iter().filter(|op| known.contains(op));
+        let late: HashSet<OpId> = own.clone().copied().filter(is_late).collect();
+        let mut placed = HashSet::new();
+        let mut order = Vec::with_capacity(known.len());
+        for &op in own.filter(|op| !late.contains(op)) {
+            let makers = self.module.op(op).operands().iter();
+            let makers = makers.filter_map(|value| self.module.defining_op(*value));
+            order.extend(makers.filter(|maker| late.contains(maker) && placed.insert(*maker)));
+            order.push(op);
+        }
+        order
     }
 
     /// Returns the kernel of an operation that runs when a model is opened.

@@ -186,7 +186,7 @@ impl ConstantKernels {
         evaluator: &dyn Evaluator,
         made: &mut StoredValues,
     ) {
-        let found = evaluator.evaluate(&self.program(module, wanted));
+        let found = evaluator.evaluate(self.program(module, wanted));
         for (value, evaluated) in results(module, wanted).into_iter().zip(found) {
             let state = match evaluated {
                 Some(EvaluatedValue::Constant(value_of)) => {

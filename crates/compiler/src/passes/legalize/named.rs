@@ -258,7 +258,7 @@ fn known(expansion: &mut Expansion<'_>, context: &Context<'_>, value: ValueId) -
     }
     makers.reverse();
     let program = lower::constant_program::program(module, &makers, &[value])?;
-    match context.evaluator.evaluate(&program).into_iter().next()?? {
+    match context.evaluator.evaluate(program).into_iter().next()?? {
         EvaluatedValue::Constant(Attribute::Dense(dense)) => node::dense_ints(&dense),
         _ => None,
     }

@@ -83,7 +83,7 @@ fn batch_norm(expansion: &mut Expansion<'_>) -> Result<Vec<ValueId>, String> {
 fn number(expansion: &mut Expansion<'_>, value: f32) -> ValueId {
     let dense = DenseAttribute {
         ty: Type::tensor(Vec::new(), Type::F32),
-        elements: DenseElements::Bytes(value.to_le_bytes().as_slice().into()),
+        elements: DenseElements::Bytes(value.to_le_bytes().to_vec().into()),
         splat: true,
     };
     constant_of(expansion, dense)

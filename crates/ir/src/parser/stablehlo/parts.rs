@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Rule;
 use crate::{
-    attributes::{Attribute, DenseArrayAttribute, DenseAttribute, DenseElements, FloatAttribute},
+    attributes::{
+        Attribute, Bytes, DenseArrayAttribute, DenseAttribute, DenseElements, FloatAttribute,
+    },
     codes,
     lexer::{Kind, Mark},
     parser::{ExpectedType, Parsed, ParsedOp, Parser},
@@ -436,7 +438,7 @@ fn pairs(values: &[i64]) -> Attribute {
     Attribute::Dense(Arc::new(DenseAttribute {
         ty: Type::tensor(vec![n, 2], Type::I64),
         elements: DenseElements::Bytes(match splat {
-            true => bytes[..8].into(),
+            true => Bytes::copy_from_slice(&bytes[..8]),
             false => bytes.into(),
         }),
         splat,

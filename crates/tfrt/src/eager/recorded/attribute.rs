@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tfrt_corert::{AttrValue, Numbers, OpAttrsRef};
 use tfrt_host::{DType, Error};
-use tfrt_ir::attributes::{DenseAttribute, DenseElements, FloatAttribute, ShapeAttribute};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements, FloatAttribute, ShapeAttribute};
 use tfrt_ir::types::DYNAMIC;
 use tfrt_ir::{Attribute, Type, parse_type};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, to_bytes, with_element};
@@ -99,7 +99,7 @@ fn numbers(list: &Numbers) -> Result<Vec<Attribute>, Error> {
 /// `InvalidArgument` for types of elements that programs don't have.
 pub(super) fn dense(dense: &DenseHostTensor) -> Result<Attribute, Error> {
     let ty = tensor_type(dense.metadata())?;
-    let bytes: Arc<[u8]> = dense.read()?.bytes().into();
+    let bytes = Bytes::copy_from_slice(dense.read()?.bytes());
     Ok(Attribute::Dense(Arc::new(DenseAttribute {
         ty,
         splat: false,

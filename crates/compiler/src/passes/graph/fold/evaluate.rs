@@ -158,7 +158,7 @@ impl ConstantOps {
         let Some(program) = lower::constant_program::program(module, &makers, values) else {
             return Constants::new();
         };
-        let found = evaluator.evaluate(&program).into_iter();
+        let found = evaluator.evaluate(program).into_iter();
         let found = values.iter().zip(found);
         let kept = found.filter_map(|(value, made)| match made? {
             EvaluatedValue::Constant(attribute) => {

@@ -332,7 +332,7 @@ fn then(
 fn of_one(rewrite: &mut Rewrite<'_>, number: f32, other: ValueId, like: OpId) -> ValueId {
     let list = DenseAttribute {
         ty: rewrite.module.value_type(other).clone(),
-        elements: DenseElements::Bytes(number.to_le_bytes().as_slice().into()),
+        elements: DenseElements::Bytes(number.to_le_bytes().to_vec().into()),
         splat: true,
     };
     rewrite.constant(list, like)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_ir::attributes::{DenseAttribute, DenseElements, FloatAttribute};
+use tfrt_ir::attributes::{Bytes, DenseAttribute, DenseElements, FloatAttribute};
 use tfrt_ir::types::{IntegerType, Signedness};
 use tfrt_ir::{Attribute, OpState, Type, ValueId};
 
@@ -337,7 +337,7 @@ impl Lowering<'_> {
         let same = |bytes: &[u8]| bytes.chunks_exact(size).all(|one| *one == bytes[..size]);
         let splat = !bytes.is_empty() && same(&bytes);
         let elements = match splat {
-            true => bytes[..size].into(),
+            true => Bytes::copy_from_slice(&bytes[..size]),
             false => bytes.into(),
         };
         self.constant(&DenseAttribute {
@@ -372,7 +372,7 @@ impl Lowering<'_> {
         let value = DenseAttribute {
             ty: Type::tensor(dims.to_vec(), Type::I64),
             elements: DenseElements::Bytes(match splat {
-                true => bytes[..8].into(),
+                true => Bytes::copy_from_slice(&bytes[..8]),
                 false => bytes.into(),
             }),
             splat,
