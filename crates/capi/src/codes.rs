@@ -18,6 +18,8 @@ pub const CLASH: &str = "TF1407";
 pub const NO_PLUGIN: &str = "TF1408";
 /// A call of an operation that neither the runtime nor a plugin has.
 pub const UNKNOWN_OP: &str = "TF1409";
+/// A call of an operation with side effects that no chain orders.
+pub const NO_CHAIN: &str = "TF1410";
 
 /// All codes, with a line on what is wrong.
 pub const ALL: &[(&str, &str)] = &[
@@ -41,5 +43,9 @@ pub const ALL: &[(&str, &str)] = &[
     (
         UNKNOWN_OP,
         "a call of an operation that neither tfrt nor a plugin has",
+    ),
+    (
+        NO_CHAIN,
+        "a call of an operation with side effects that no chain orders",
     ),
 ];

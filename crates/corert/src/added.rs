@@ -90,6 +90,10 @@ impl Op for SelectedOp {
         self.added.is_pure() && self.built_in.is_pure()
     }
 
+    fn needs_chain(&self) -> bool {
+        self.added.needs_chain() && self.built_in.needs_chain()
+    }
+
     /// The stricter order of both: which of them a call goes to is not known when it takes its place.
     fn effect_order(&self) -> EffectOrder {
         let orders = [self.added.effect_order(), self.built_in.effect_order()];

@@ -50,6 +50,10 @@ impl Op for RegisteredOp {
         self.definition.is_pure()
     }
 
+    fn needs_chain(&self) -> bool {
+        !self.definition.is_pure()
+    }
+
     fn effect_order(&self) -> EffectOrder {
         self.definition.effect_order()
     }

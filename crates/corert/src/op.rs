@@ -34,6 +34,11 @@ pub trait Op: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether each call without a chain fails, whatever its inputs.
+    fn needs_chain(&self) -> bool {
+        false
+    }
+
     /// Returns how side effects are ordered among those of other calls of a context.
     fn effect_order(&self) -> EffectOrder {
         EffectOrder::OfContext
@@ -187,6 +192,11 @@ impl CoreRuntimeOp {
     /// Returns the operation's name.
     pub fn name(&self) -> &str {
         self.op.name()
+    }
+
+    /// Returns whether each call without a chain fails, whatever its inputs: the operation has side effects.
+    pub fn needs_chain(&self) -> bool {
+        self.op.needs_chain()
     }
 
     /// Returns the operation itself.

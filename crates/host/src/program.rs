@@ -227,6 +227,14 @@ impl LoadedProgram {
         (place.unwrap_or(u32::MAX), &topology.entry(kernel).name)
     }
 
+    /// Returns the last attribute of a kernel, if it is a text.
+    pub(crate) fn last_text(&self, function: u32, kernel: u32) -> Option<Arc<str>> {
+        let number = self.topology(function).number_in_file(kernel) + 1;
+        let kernel = self.view(function).body()?.kernel(KernelIndex(number));
+        let last = AttributeOffset(*kernel.attributes().last()?);
+        self.file.attribute(last).as_str().map(Arc::from)
+    }
+
     /// Returns the [`DataflowPlan`] by which the kernels of a function are counted.
     ///
     /// # Errors

@@ -27,6 +27,8 @@ pub struct RecordedKernel {
     pub number: u32,
     /// The kernel's name.
     pub name: Arc<str>,
+    /// The last attribute of the operation, if that is a text: of a call of an eager operation the name of that.
+    pub text: Option<Arc<str>>,
     /// The location of the operation in the source, if the file has it.
     pub location: Option<SourceLocation>,
 }
@@ -114,6 +116,7 @@ impl Program {
                     function: found,
                     number: topology.number_in_file(kernel),
                     name: name.clone(),
+                    text: loaded.last_text(index, kernel),
                     location: loaded.location(LocationOffset(location)),
                 }
             })

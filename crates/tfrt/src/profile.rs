@@ -46,10 +46,13 @@ pub use report::{About, CallSpan, Report, ReportedError, SourceText};
 pub use statistics::{KernelTime, Statistics, ThreadTime};
 pub use tfrt_host::record::{Gauge, GaugeRecording, GaugeStep, Recorder};
 
+/// A part of the names of kernels that call an eager operation by its name.
+const EXECUTE_OP: &str = ".executeop";
+
 /// A kernel of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfiledKernel {
-    /// The kernel's name.
+    /// The kernel's name, with that of the eager operation that it calls: `corert.executeop "tf.Relu"`.
     pub name: String,
     /// The function that it stands in; empty for the function of a region.
     pub function: String,
@@ -223,8 +226,13 @@ impl KernelTable {
         let mut found = hosted.filter_map(|program| program.recorded_kernel(function, kernel));
         let index = found.next().map(|found| {
             self.ids.push((function, found.number));
+            // Eager operations are called by a few kernels, which have their names as an attribute.
+            let name = match found.text {
+                Some(op) if found.name.contains(EXECUTE_OP) => format!("{} \"{op}\"", found.name),
+                _ => found.name.to_string(),
+            };
             self.kernels.push(ProfiledKernel {
-                name: found.name.to_string(),
+                name,
                 function: found.function.name().to_owned(),
                 number: found.number,
                 location: found.location,

@@ -87,13 +87,13 @@ pub fn add_used(
     Ok(builder.plugins(ops))
 }
 
-/// Checks that the processor has all operations that a program calls by name, or those by names with a prefix on handlers of
-/// the runtime. Handlers are values, and a program may make one that knows others: so only programs that are checked with
-/// plugins are asked for all.
+/// Checks that the processor has all operations that a program calls by name, and that those with side effects are given a
+/// chain. Handlers are values, and a program may make one that knows others: so only programs that are checked with plugins
+/// are asked for all, others for names with a prefix on handlers of the runtime.
 ///
 /// # Errors
 ///
-/// The calls of others.
+/// The calls of others, and those without a chain.
 pub fn known_ops(module: &Module, prefix: &str, runtime: &Runtime) -> Result<(), Diagnostics> {
     let core = CoreRuntime::new(runtime.host());
     let cpu = core.cpu();
@@ -115,14 +115,24 @@ pub fn known_ops(module: &Module, prefix: &str, runtime: &Runtime) -> Result<(),
             maker.is_some_and(|op| *module.op(op).name() == *"corert.get_op_handler")
         };
         let is_asked = prefix.is_empty() || module.op(op).operands().iter().any(is_own);
-        if let Some(name) = name.as_str()
-            && is_asked
-            && name.starts_with(prefix)
-            && core.op(name, &cpu).is_err()
-        {
-            let name = name.escape_debug();
-            let message = format!("calls '{name}', which neither tfrt nor a plugin has");
-            found.push(module.op_error(codes::UNKNOWN_OP, op, message));
+        let Some(name) = name
+            .as_str()
+            .filter(|name| is_asked && name.starts_with(prefix))
+        else {
+            return;
+        };
+        let shown = name.escape_debug();
+        match core.op(name, &cpu) {
+            Err(_) => {
+                let message = format!("calls '{shown}', which neither tfrt nor a plugin has");
+                found.push(module.op_error(codes::UNKNOWN_OP, op, message));
+            }
+            Ok(called) if *module.op(op).name() == *calls[0] && called.needs_chain() => {
+                let message = format!("calls '{shown}', which has side effects, without a chain");
+                let error = module.op_error(codes::NO_CHAIN, op, message);
+                found.push(error.help("`corert.executeop.seq` takes a chain"));
+            }
+            Ok(_) => {}
         }
     });
     found.into_result()

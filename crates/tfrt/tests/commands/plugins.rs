@@ -199,6 +199,13 @@ fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
     let (status, text, errors) = output(&mut tfrt(&[&bench[..], &[library, program]].concat()));
     assert_eq!((status, errors.as_str()), (0, ""));
     assert!(text.contains("3 calls"), "{text}");
+    let stats = ["run", "--stats", "--plugin-first", "--plugin"];
+    let (status, _, told) = output(&mut tfrt(&[&stats[..], &[library, program]].concat()));
+    assert_eq!(status, 0, "{told}");
+    assert!(
+        told.contains("corert.executeop \"tf.CommandTwice\""),
+        "{told}"
+    );
 
     let (status, _, errors) = output(&mut tfrt(&["run", "--plugin", library, program]));
     assert_eq!(status, 1);

@@ -185,6 +185,21 @@ fn names_of_operations_that_nothing_has_are_told() {
     assert_eq!((status, stdout.as_str()), (1, "unknown.mlir: rejected\n"));
     let message = "calls 'tf.Reluu', which neither tfrt nor a plugin has [TF1409]";
     assert!(stderr.contains(message), "{stderr}");
+    folder.write("effects.mlir", text("tf.ReadVariableOp"));
+    let (status, stdout, stderr) = folder.run("check effects.mlir");
+    assert_eq!((status, stdout.as_str()), (1, "effects.mlir: rejected\n"));
+    let message = "calls 'tf.ReadVariableOp', which has side effects, without a chain [TF1410]";
+    assert!(stderr.contains(message), "{stderr}");
+    let program = "func.func @main() -> !corert.tensorhandle {
+        %c = tfrt.new.chain
+        %cpu = corert.get_op_handler %c \"cpu\"
+        %x = corert.const_dense_tensor dense<1.0> : tensor<1xf32>
+        %y = corert.executeop(%cpu) \"tf.ReadVariableOp\"(%x) : 1
+        tfrt.return %y : !corert.tensorhandle
+      }";
+    folder.write("effects.mlir", program);
+    let (_, _, stderr) = folder.run("run effects.mlir");
+    assert!(stderr.contains("the call needs a chain"), "{stderr}");
     // Other names may be those of handlers and plugins.
     folder.write("own.mlir", text("my.op"));
     assert_eq!(folder.printed("check own.mlir"), "own.mlir: ok\n");
