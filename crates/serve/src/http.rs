@@ -131,6 +131,8 @@ async fn endpoint(
                 Ok(json(&v2::statistics::of_models(&[model])))
             }
             ModelAsk::Infer => v2::infer(exchange, name, version, headers, upload).await,
+            ModelAsk::Generate => v2::generate::once(exchange, name, version, upload).await,
+            ModelAsk::GenerateStream => v2::generate::stream(exchange, name, version, upload).await,
         },
     }
 }
@@ -171,14 +173,19 @@ pub(crate) fn read_head(
     }
 }
 
-/// Returns the answer for a request that is refused.
-pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
+/// Returns the document that tells why a request is refused.
+pub(crate) fn error_text(refusal: &Refusal) -> Vec<u8> {
     #[derive(serde::Serialize)]
     struct Document {
         error: String,
     }
     let error = refusal.message();
-    let mut response = json(&Document { error });
+    serde_json::to_vec(&Document { error }).expect("documents have texts as keys")
+}
+
+/// Returns the answer for a request that is refused.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
+    let mut response = json_text(error_text(refusal).into());
     *response.status_mut() = refusal.status();
     if matches!(
         refusal.status(),

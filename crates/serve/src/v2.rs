@@ -14,6 +14,7 @@ use crate::model::Loaded;
 use crate::refusal::Refusal;
 
 pub(crate) mod data;
+pub(crate) mod generate;
 pub(crate) mod metadata;
 pub(crate) mod parameters;
 pub(crate) mod repository;

@@ -40,7 +40,7 @@ impl Route<'_> {
             Route::Metrics => Some(Scope::Metrics),
             Route::Load(_) | Route::Unload(_) => Some(Scope::Repository),
             Route::Model {
-                ask: ModelAsk::Infer,
+                ask: ModelAsk::Infer | ModelAsk::Generate | ModelAsk::GenerateStream,
                 ..
             }
             | Route::V1 {
@@ -64,6 +64,8 @@ pub(super) enum ModelAsk {
     Config,
     Statistics,
     Infer,
+    Generate,
+    GenerateStream,
 }
 
 /// The part of an endpoint's path behind the model, in TensorFlow Serving's protocol.
@@ -101,7 +103,7 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
     let is_right = match route {
         Route::Index | Route::Load(_) | Route::Unload(_) => method == Method::POST,
         Route::Model {
-            ask: ModelAsk::Infer,
+            ask: ModelAsk::Infer | ModelAsk::Generate | ModelAsk::GenerateStream,
             ..
         } => method == Method::POST,
         Route::V1 {
@@ -186,6 +188,8 @@ fn model<'p>(name: &'p str, version: Option<&str>, ask: Option<&str>) -> Option<
         Some("config") => ModelAsk::Config,
         Some("stats") => ModelAsk::Statistics,
         Some("infer") => ModelAsk::Infer,
+        Some("generate") => ModelAsk::Generate,
+        Some("generate_stream") => ModelAsk::GenerateStream,
         Some(_) => return None,
     };
     let version = match version {
@@ -243,6 +247,8 @@ mod tests {
         for path in [
             "/v2/models/m/infer",
             "/v2/models/m/versions/1/infer",
+            "/v2/models/m/generate",
+            "/v2/models/m/versions/1/generate_stream",
             "/v2/repository/index",
             "/v1/models/m:predict",
             "/v1/models/m/versions/2:predict",

@@ -4,6 +4,7 @@ mod bad_requests;
 mod batches;
 mod endings;
 mod faults;
+mod generate;
 mod grpc;
 mod requests;
 mod security;
