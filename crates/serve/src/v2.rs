@@ -50,6 +50,7 @@ pub(crate) async fn infer(
         ticket: &ticket,
         began: exchange.began,
         timeout: request.timeout,
+        trace: &exchange.trace,
     };
     counted.counts_itself();
     let call = inference::infer(&surroundings, &model, request.inputs);

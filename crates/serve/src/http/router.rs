@@ -56,6 +56,37 @@ impl Route<'_> {
     }
 }
 
+impl Route<'_> {
+    /// Returns the path of an endpoint that calls a model, with names for what differs from model to model.
+    pub fn template(&self) -> Option<&'static str> {
+        let (version, ask) = match self {
+            Route::Model { version, ask, .. } => (version.is_some(), *ask),
+            Route::V1 {
+                version,
+                ask: V1Ask::Predict,
+                ..
+            } => {
+                return Some(match version {
+                    None => "/v1/models/{model}:predict",
+                    Some(_) => "/v1/models/{model}/versions/{version}:predict",
+                });
+            }
+            _ => return None,
+        };
+        match (ask, version) {
+            (ModelAsk::Infer, false) => Some("/v2/models/{model}/infer"),
+            (ModelAsk::Infer, true) => Some("/v2/models/{model}/versions/{version}/infer"),
+            (ModelAsk::Generate, false) => Some("/v2/models/{model}/generate"),
+            (ModelAsk::Generate, true) => Some("/v2/models/{model}/versions/{version}/generate"),
+            (ModelAsk::GenerateStream, false) => Some("/v2/models/{model}/generate_stream"),
+            (ModelAsk::GenerateStream, true) => {
+                Some("/v2/models/{model}/versions/{version}/generate_stream")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The part of an endpoint's path behind the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelAsk {

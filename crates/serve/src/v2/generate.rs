@@ -67,6 +67,7 @@ async fn answer(
         ticket: &ticket,
         began: exchange.began,
         timeout: request.timeout,
+        trace: &exchange.trace,
     };
     let call = inference::infer(&surroundings, &model, request.inputs);
     let inferred = match unless_gone(&exchange.socket, call).await? {

@@ -12,4 +12,6 @@ mod support;
 mod tensorflow;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "otel")]
+mod traces;
 mod v1;

@@ -180,6 +180,11 @@ fn start(
         builder = builder.threads(n_threads);
     }
     builder = secured(builder, &options.security).map_err(rejected)?;
+    #[cfg(feature = "otel")]
+    {
+        let traced = builder.traces(options.otlp.as_deref());
+        builder = traced.map_err(rejected)?;
+    }
     for address in addresses {
         let listening = builder.listen(address);
         builder = listening.map_err(|reason| {

@@ -52,3 +52,32 @@ fn options_of_compiling_are_refused_with_what_was_compiled_before() {
     let (status, told) = tfrt(&folder, &["serve", "--check", "layer.bef"]);
     assert_eq!((status, told.trim()), (Some(0), "layer 1: ready"));
 }
+
+#[cfg(feature = "otel")]
+#[test]
+fn collectors_that_spans_cannot_be_sent_to_are_refused() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let served = ["serve", "layer.onnx", "--listen", "127.0.0.1:0"];
+    let told = |more: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+        command.current_dir(&examples).args(served).args(more);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let https = "https://127.0.0.1:4318";
+    let refused = told(&["--otlp", https], &[]);
+    let message = "the collector 'https://127.0.0.1:4318/v1/traces': spans are sent as they are, without encryption";
+    assert!(refused.contains(message), "{refused}");
+    let refused = told(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", https)]);
+    let message = "OTEL_EXPORTER_OTLP_ENDPOINT 'https://127.0.0.1:4318/v1/traces': spans are sent";
+    assert!(refused.contains(message), "{refused}");
+    let grpc = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+    ];
+    let refused = told(&[], &grpc);
+    let message =
+        "OTEL_EXPORTER_OTLP_PROTOCOL: spans are exported by http/protobuf alone, found 'grpc'";
+    assert!(refused.contains(message), "{refused}");
+}
