@@ -220,6 +220,7 @@ def tensorflow_serving():
 
 if __name__ == "__main__":
     http()
+    generate()
     asyncio.run(http_aio())
     grpc()
     asyncio.run(grpc_aio())

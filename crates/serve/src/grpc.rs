@@ -32,6 +32,7 @@ use crate::traces::Trace;
 
 mod arriving;
 mod convert;
+mod fields;
 mod health;
 mod inference;
 mod messages;
@@ -184,7 +185,8 @@ pub(crate) fn tensorflow_inputs_of(
 }
 
 /// Reads a message.
-fn decoded<M: Message + Default>(message: impl Buf) -> Result<M, Refusal> {
+fn decoded<M: Message + Default>(message: Bytes) -> Result<M, Refusal> {
+    fields::check(&message)?;
     M::decode(message)
         .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
 }

@@ -174,8 +174,8 @@ fn mistakes_are_told() {
             "input 'x' is given twice",
         ),
         (
-            r#"{"x": [1, 2], "top": 1, "parameters": {"top": 1}}"#,
-            "'top' is given twice",
+            r#"{"x": [1, 2], "timeout": 1, "parameters": {"timeout": 1}}"#,
+            "'timeout' is given twice",
         ),
         (
             r#"{"x": [1, 2], "z": [1, 2]}"#,

@@ -238,6 +238,30 @@ fn server_and_models_describe_themselves() {
     }
 }
 
+/// Each becomes a value of hundreds of bytes, although it has two here.
+#[test]
+fn message_of_many_fields_is_refused_before_they_are_read() {
+    let server = double();
+    let mut client = Client::new(&server);
+    let service = "inference.GRPCInferenceService/ModelInfer";
+    let predict = "tensorflow.serving.PredictionService/Predict";
+    for (method, field) in [
+        (service, [0x2a, 0]),
+        (service, [0x3a, 0]),
+        (predict, [0x1a, 0]),
+    ] {
+        let fields = field.repeat(20_000);
+        let mut message = BytesMut::new();
+        message.put_u8(0);
+        message.put_u32(u32::try_from(fields.len()).unwrap());
+        message.put_slice(&fields);
+        let ended = client.call(method, message, None);
+        assert_eq!(ended.code, 3);
+        let expected = "a message has 16384 fields at most";
+        assert!(ended.message.starts_with(expected), "{}", ended.message);
+    }
+}
+
 #[test]
 fn rows_are_answered_as_bytes() {
     let server = double();

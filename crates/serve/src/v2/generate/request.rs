@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tfrt_tensor::{Tensor, TensorMetadata};
@@ -36,73 +36,126 @@ pub(crate) struct GenerateRequest {
 /// `InvalidArgument` for what is no object, for a member that is there twice, for values that don't fit an input, and for
 /// parameters that are lists, objects or null.
 pub(crate) fn parse(model: &Loaded, body: &[u8]) -> Result<GenerateRequest, Refusal> {
-    let mut request = GenerateRequest::default();
-    if body.is_empty() {
-        return Ok(request);
+    let mut members = Members {
+        model,
+        request: GenerateRequest::default(),
+        parameters: Parameters::default(),
+        is_nested: false,
+        refused: None,
+    };
+    if !body.is_empty() {
+        let repaired = data::with_non_finite_as_strings(body);
+        let mut text = serde_json::Deserializer::from_slice(repaired.as_deref().unwrap_or(body));
+        let read = members.deserialize(&mut text).and_then(|()| text.end());
+        if let Some(refusal) = members.refused {
+            return Err(refusal);
+        }
+        read.map_err(|error| {
+            Refusal::invalid(format!("failed to parse the request JSON: {error}"))
+        })?;
     }
-    let repaired = data::with_non_finite_as_strings(body);
-    let members: Members<'_> = serde_json::from_slice(repaired.as_deref().unwrap_or(body))
-        .map_err(|error| Refusal::invalid(format!("failed to parse the request JSON: {error}")))?;
-    let mut parameters = Parameters::new();
-    for (name, json) in &members.0 {
-        if name == PARAMETERS {
-            if model.description().input(PARAMETERS).is_some() {
+    let mut request = members.request;
+    request.timeout = timeout(&members.parameters)?;
+    Ok(request)
+}
+
+/// What is made of the members of an object, of which there may be millions.
+struct Members<'m> {
+    model: &'m Loaded,
+    request: GenerateRequest,
+    parameters: Parameters,
+    /// Whether they are those of the member `parameters`.
+    is_nested: bool,
+    /// Why a member is refused, where serde has words alone.
+    refused: Option<Refusal>,
+}
+
+impl Members<'_> {
+    /// Takes a member: an input if the model has one of its name, and else a parameter, or `id`.
+    fn take(&mut self, name: &str, json: &RawValue) -> Result<(), Refusal> {
+        let input = self.model.description().input(name);
+        if name == PARAMETERS && !self.is_nested {
+            if input.is_some() {
                 return Err(Refusal::invalid(
                     "member `parameters` has parameters, but is the name of an input, too: use `infer`",
                 ));
             }
-            let nested: Members<'_> = serde_json::from_str(json.get())
-                .map_err(|_| Refusal::invalid("expected an object as `parameters`"))?;
-            for (name, json) in &nested.0 {
-                request.take(model, &mut parameters, name, json)?;
-            }
-        } else {
-            request.take(model, &mut parameters, name, json)?;
+            self.is_nested = true;
+            let mut text = serde_json::Deserializer::from_str(json.get());
+            let read = self.deserialize(&mut text);
+            self.is_nested = false;
+            return match self.refused.take() {
+                Some(refusal) => Err(refusal),
+                None => read.map_err(|_| Refusal::invalid("expected an object as `parameters`")),
+            };
+        }
+        match input {
+            Some(info) => self.take_input(info, json),
+            None if name == "id" && !self.is_nested => self.take_id(json),
+            None => self.take_parameter(name, json),
         }
     }
-    if let Some(id) = members.0.iter().find(|(name, _)| name == "id")
-        && model.description().input("id").is_none()
-    {
-        let text: Cow<'_, str> = serde_json::from_str(id.1.get())
-            .map_err(|_| Refusal::invalid("expected a string as `id`"))?;
-        request.id = (!text.is_empty()).then(|| text.into_owned());
-    }
-    request.timeout = timeout(&parameters)?;
-    Ok(request)
-}
 
-impl GenerateRequest {
-    /// Takes a member, which is an input if the model has one of its name, and else a parameter.
-    fn take(
-        &mut self,
-        model: &Loaded,
-        parameters: &mut Parameters,
-        name: &str,
-        json: &RawValue,
-    ) -> Result<(), Refusal> {
-        let Some(info) = model.description().input(name) else {
-            let value: Value = match json.get().as_bytes().first() {
-                Some(b'[' | b'{') => Value::Null,
-                _ => serde_json::from_str(json.get()).unwrap_or_default(),
-            };
-            let name = name.escape_debug();
-            return match value {
-                Value::Null => Err(Refusal::invalid(format!(
-                    "'{name}' is no input of model '{}', and no parameter: these are strings, numbers, true or false",
-                    model.name
-                ))),
-                value => match parameters.insert(name.to_string(), value) {
-                    None => Ok(()),
-                    Some(_) => Err(Refusal::invalid(format!("'{name}' is given twice"))),
-                },
-            };
-        };
-        if self.inputs.iter().any(|(other, _)| other == name) {
+    fn take_input(&mut self, info: &TensorInfo, json: &RawValue) -> Result<(), Refusal> {
+        let name = &info.name;
+        if self.request.inputs.iter().any(|(other, _)| other == name) {
             return Err(Refusal::invalid(format!("input '{name}' is given twice")));
         }
         let metadata = |n_elements| metadata(info, n_elements);
         let tensor = data::parse_flat(name, info.dtype, json.get(), &metadata)?;
-        self.inputs.push((name.to_owned(), tensor));
+        self.request.inputs.push((name.clone(), tensor));
+        Ok(())
+    }
+
+    fn take_id(&mut self, json: &RawValue) -> Result<(), Refusal> {
+        let text: String = serde_json::from_str(json.get())
+            .map_err(|_| Refusal::invalid("expected a string as `id`"))?;
+        self.request.id = (!text.is_empty()).then_some(text);
+        Ok(())
+    }
+
+    fn take_parameter(&mut self, name: &str, json: &RawValue) -> Result<(), Refusal> {
+        let value: Option<Value> = match json.get().as_bytes().first() {
+            Some(b'[' | b'{' | b'n') => None,
+            _ => serde_json::from_str(json.get()).ok(),
+        };
+        let name = name.escape_debug();
+        let Some(value) = value else {
+            return Err(Refusal::invalid(format!(
+                "'{name}' is no input of model '{}', and no parameter: these are strings, numbers, true or false",
+                self.model.name
+            )));
+        };
+        match self.parameters.insert(&name.to_string(), value) {
+            false => Ok(()),
+            true => Err(Refusal::invalid(format!("'{name}' is given twice"))),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Members<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Members<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Name(name)) = map.next_key()? {
+            let json: &RawValue = map.next_value()?;
+            if let Err(refusal) = self.take(&name, json) {
+                self.refused = Some(refusal);
+                return Err(A::Error::custom("a member is refused"));
+            }
+        }
         Ok(())
     }
 }
@@ -133,33 +186,6 @@ fn metadata(info: &TensorInfo, n_elements: usize) -> Result<TensorMetadata, Refu
         )));
     }
     Ok(check_shape(&info.name, info.dtype, &extents)?.0)
-}
-
-/// The members of an object, in order, of which some may be there twice.
-struct Members<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(Name(name)) = map.next_key()? {
-                    members.push((name, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(Object)
-    }
 }
 
 /// The name of a member, which is borrowed where nothing in it is escaped.
