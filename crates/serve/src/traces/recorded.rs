@@ -20,7 +20,7 @@ pub(crate) struct Trace(Option<Box<Recorded>>);
 
 struct Recorded {
     exporter: Arc<Exporter>,
-    /// What the client has sent, which may be nothing.
+    /// The span that the client names, or one that is none.
     parent: SpanContext,
     own: SpanContext,
     name: Cow<'static, str>,

@@ -11,7 +11,7 @@ use tfrt_serve::{Batching, Limits, Repository, Servable, Server, VersionPolicy};
 use crate::grpc;
 use crate::support::{Client, Control, PATIENCE, ROWS, Times, builder, post, repository};
 
-/// What a client sends of its own span: `TRACE` and `PARENT`, and that it is recorded.
+/// The headers of a client that has a span of its own, with the numbers `TRACE` and `PARENT`, which is recorded.
 const TRACEPARENT: &str =
     "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\n";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";

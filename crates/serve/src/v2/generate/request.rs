@@ -59,7 +59,7 @@ pub(crate) fn parse(model: &Loaded, body: &[u8]) -> Result<GenerateRequest, Refu
     Ok(request)
 }
 
-/// What is made of the members of an object, of which there may be millions.
+/// A reader of the members of an object, of which there may be millions, and the request that they make.
 struct Members<'m> {
     model: &'m Loaded,
     request: GenerateRequest,
