@@ -4,6 +4,7 @@
 //! messages are tonic's. The deadline of a call is the runtime's own: what `grpc-timeout` says becomes the deadline of the
 //! request, whose error has the right code.
 
+use std::any::TypeId;
 use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -22,6 +23,7 @@ use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService
 use tonic::{Code, Status, Streaming};
 
 use self::arriving::{Arriving, Taken, Takes};
+use self::messages::InferRequest;
 use crate::admission::Ticket;
 use crate::http::Payload;
 use crate::model::Loaded;
@@ -185,8 +187,13 @@ pub(crate) fn tensorflow_inputs_of(
 }
 
 /// Reads a message.
-fn decoded<M: Message + Default>(message: Bytes) -> Result<M, Refusal> {
-    fields::check(&message)?;
+fn decoded<M: Message + Default + 'static>(message: Bytes) -> Result<M, Refusal> {
+    let nested: &[u32] = match TypeId::of::<M>() == TypeId::of::<InferRequest>() {
+        // Inputs and outputs, which have parameters of their own.
+        true => &[5, 6],
+        false => &[],
+    };
+    fields::check(&message, nested)?;
     M::decode(message)
         .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
 }
@@ -412,7 +419,7 @@ impl<R: Message> Encoder for ProstEncoder<R> {
 
 struct ProstDecoder<M>(PhantomData<fn() -> M>);
 
-impl<M: Message + Default> Decoder for ProstDecoder<M> {
+impl<M: Message + Default + 'static> Decoder for ProstDecoder<M> {
     type Item = M;
     type Error = Status;
 

@@ -245,12 +245,17 @@ fn message_of_many_fields_is_refused_before_they_are_read() {
     let mut client = Client::new(&server);
     let service = "inference.GRPCInferenceService/ModelInfer";
     let predict = "tensorflow.serving.PredictionService/Predict";
-    for (method, field) in [
-        (service, [0x2a, 0]),
-        (service, [0x3a, 0]),
-        (predict, [0x1a, 0]),
+    // Parameters of one input lie within its field.
+    let parameters = [0x22, 0].repeat(20_000);
+    let mut input = vec![0x2a];
+    prost::encoding::encode_varint(parameters.len() as u64, &mut input);
+    input.extend(parameters);
+    for (method, fields) in [
+        (service, [0x2a, 0].repeat(20_000)),
+        (service, [0x3a, 0].repeat(20_000)),
+        (service, input),
+        (predict, [0x1a, 0].repeat(20_000)),
     ] {
-        let fields = field.repeat(20_000);
         let mut message = BytesMut::new();
         message.put_u8(0);
         message.put_u32(u32::try_from(fields.len()).unwrap());
