@@ -190,6 +190,11 @@ def infer(name, inputs, model="ident", headers=(), tail=b"", **more):
     return name, "POST", f"/v2/models/{model}/infer", headers, document + tail
 
 
+def generate(name, members, model="ident", way="generate"):
+    body = members if isinstance(members, bytes) else json.dumps(members).encode()
+    return name, "POST", f"/v2/models/{model}/{way}", (), body
+
+
 LENGTH = "Inference-Header-Content-Length"
 SIZED = {"data": None, "parameters": {"binary_data_size": 16}}
 FLOATS = struct.pack("<4f", 1, 2, 3, 4)
@@ -237,6 +242,27 @@ REQUESTS = [
     ("raw", "POST", "/v2/models/ident/infer", [(LENGTH, 0)], FLOATS),
     ("raw of nothing", "POST", "/v2/models/ident/infer", [(LENGTH, 0)], b""),
     infer("16 MiB of binary", [tensor(shape=(1 << 20, 4), data=None, parameters={"binary_data_size": 16 << 20})], headers=[(LENGTH, None)], tail=bytes(16 << 20), parameters={"binary_data_output": True}),
+    generate("members", {"X": [1, 2, 3, 4]}),
+    generate("members of two rows, with an id and parameters", {"X": list(range(8)), "id": "a", "stop": "x", "parameters": {"top": 7, "fast": True}}),
+    generate("members with an empty id", {"X": [1, 2, 3, 4.5], "id": ""}),
+    generate("single values of all types", {"I": 7, "S": "a\u00e9", "B": True, "T": -1}, model="types"),
+    generate("lists of all types", {"I": [7, 8], "S": ["a", "b"], "B": [True, False], "T": [-1, 2]}, model="types"),
+    generate("an input among the parameters", {"P": [1, 2], "parameters": {"Q": [3, 4]}}, model="pair"),
+    generate("an event", {"X": [1, 2, 3, 4]}, way="generate_stream"),
+    generate("no members", {}),
+    generate("nothing to generate of", b""),
+    generate("a member that is missing", {"P": [1, 2]}, model="pair", way="generate_stream"),
+    generate("values that fit no shape", {"X": [1, 2, 3]}),
+    generate("values in lists of lists", {"X": [[1, 2, 3, 4]]}),
+    generate("string for a number in a member", {"X": ["a", 2, 3, 4]}),
+    generate("number for a string in a member", {"I": 7, "S": 1, "B": True, "T": -1}, model="types", way="generate_stream"),
+    generate("a member twice", b'{"X": [1, 2, 3, 4], "X": [1, 2, 3, 4]}'),
+    generate("a parameter that is an object", {"X": [1, 2, 3, 4], "deep": {"a": 1}}),
+    generate("parameters that are no object", {"X": [1, 2, 3, 4], "parameters": 1}),
+    generate("an id that is a number", {"X": [1, 2, 3, 4], "id": 7}),
+    generate("no JSON to generate of", b"{"),
+    generate("an unknown model to generate with", {"X": [1, 2, 3, 4]}, model="nope"),
+    ("generate by another method", "GET", "/v2/models/ident/generate", (), b""),
     # Mistakes.
     ("no JSON", "POST", "/v2/models/ident/infer", (), b"{"),
     ("nothing", "POST", "/v2/models/ident/infer", (), b""),
@@ -282,6 +308,8 @@ AGREED = {
     name: (500, 400, MISTAKE)
     for name in ("no JSON", "a list", "no inputs", "data too short", "data too long", "string for a number", "negative extent")
     + ("fraction of an extent", "no shape", "fraction for an integer", "number for a string", "number for truth")
+    + ("nothing to generate of", "no JSON to generate of", "string for a number in a member", "number for a string in a member")
+    + ("parameters that are no object", "an id that is a number")
 } | {
     name: (200, 200, "the body that KServe's specification has, and its client reads, where Triton's is empty")
     for name in ("live", "ready", "model ready")
@@ -304,6 +332,8 @@ def content(status, fields, body):
         return status
     length = fields.get(LENGTH.lower())
     text, tail = (body[: int(length)], body[int(length) :]) if length else (body, b"")
+    if fields.get("content-type", "").startswith("text/event-stream"):
+        return [content(status, {}, event.removeprefix(b"data: ")) for event in body.split(b"\n\n")]
     try:
         # `repr` compares what is no number as equal, and 1 and 1.0 as different floats are.
         document = json.loads(text, parse_int=float)

@@ -8,8 +8,10 @@ TensorFlow Serving's, if it is installed.
 """
 
 import asyncio
+import json
 import queue
 import sys
+import urllib.request
 
 import numpy as np
 import tritonclient.grpc as triton_grpc
@@ -84,6 +86,22 @@ def http():
         result = client.infer("layer", [tensor(triton_http)], request_compression_algorithm=algorithm)
         assert np.array_equal(result.as_numpy("y"), Y), algorithm
     client.close()
+
+
+def generate():
+    def answer(way, **members):
+        body = json.dumps(members).encode()
+        with urllib.request.urlopen(f"http://{HTTP}/v2/models/layer/{way}", body) as response:
+            return response.headers["content-type"], response.read().decode()
+
+    expected = {"id": "7", "model_name": "layer", "model_version": "1", "y": Y.ravel().tolist()}
+    kind, text = answer("generate", id="7", x=X.ravel().tolist())
+    assert kind == "application/json" and json.loads(text) == expected, text
+    kind, text = answer("generate_stream", id="7", x=X.ravel().tolist(), parameters={"stream": True})
+    assert kind == "text/event-stream; charset=utf-8", kind
+    events = [json.loads(event.removeprefix("data: ")) for event in text.split("\n\n") if event]
+    assert events == [expected], text
+    print("generate:", text.strip())
 
 
 async def http_aio():
@@ -202,6 +220,7 @@ def tensorflow_serving():
 
 if __name__ == "__main__":
     http()
+    generate()
     asyncio.run(http_aio())
     grpc()
     asyncio.run(grpc_aio())

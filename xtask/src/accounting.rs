@@ -23,8 +23,8 @@ pub const WITH_PYTHON: [&str; 5] = [
     "tfrt-python/extension",
 ];
 
-/// The features that tests need and no member asks for: TLS, and GPUs, which are simulated.
-const FEATURES: &str = "tfrt/gpu,tfrt/tls,tfrt-serve/tls";
+/// The features that tests need and no member asks for: TLS, traces of the server, and GPUs, which are simulated.
+const FEATURES: &str = "tfrt/gpu,tfrt/otel,tfrt/tls,tfrt-serve/tls";
 
 /// Builds the tests that arguments of cargo choose.
 pub fn build(steps: &mut Steps, choice: &[&str]) {

@@ -65,8 +65,12 @@ pub(crate) struct Answered {
     pub outputs: Vec<Tensor>,
     /// The time before the call of the batch began.
     pub waited: Duration,
-    /// The time of the call.
+    /// The time of the call, with joining inputs and splitting outputs.
     pub infer: Duration,
+    /// When the call of the model itself began and ended.
+    pub ran: [Instant; 2],
+    /// The rows of all requests of the batch.
+    pub n_rows: usize,
 }
 
 /// The next step of the task that calls a model.
@@ -286,14 +290,17 @@ impl Driver {
                 let inputs: Vec<&Inputs> = started.iter().map(|(_, inputs)| inputs).collect();
                 let rows: Vec<usize> = started.iter().map(|(member, _)| member.n_rows).collect();
                 match self.call_joined(&running.request, &inputs, &rows).await {
-                    Ok(outputs) => {
+                    Ok((outputs, ran)) => {
                         let infer = began.elapsed();
+                        let n_rows = rows.iter().sum();
                         for ((member, _), outputs) in started.iter().zip(outputs) {
                             let waited = began.saturating_duration_since(member.since);
                             member.end(Ok(Answered {
                                 outputs,
                                 waited,
                                 infer,
+                                ran,
+                                n_rows,
                             }));
                         }
                     }
@@ -307,13 +314,13 @@ impl Driver {
         }
     }
 
-    /// Calls the model for the requests joined. Returns the outputs of each.
+    /// Calls the model for the requests joined. Returns the outputs of each, and when the call began and ended.
     async fn call_joined(
         &self,
         request: &Arc<RequestContext>,
         inputs: &[&Inputs],
         rows: &[usize],
-    ) -> Result<Vec<Vec<Tensor>>, Error> {
+    ) -> Result<(Vec<Vec<Tensor>>, [Instant; 2]), Error> {
         let allocator = request.host().allocator();
         let began = Instant::now();
         let joined = join(inputs, rows, allocator)?;
@@ -324,7 +331,7 @@ impl Driver {
         let n_rows = rows.iter().sum();
         let times = [called - began, done - called, done.elapsed()];
         self.model.statistics.count_batch(n_rows, times);
-        Ok(outputs)
+        Ok((outputs, [called, done]))
     }
 
     /// Calls the model for each request by itself, all at once.
@@ -346,6 +353,8 @@ impl Driver {
                 outputs,
                 waited: began.saturating_duration_since(member.since),
                 infer,
+                ran: [called, called + infer],
+                n_rows: member.n_rows,
             }));
         }
     }

@@ -4,6 +4,7 @@
 //! messages are tonic's. The deadline of a call is the runtime's own: what `grpc-timeout` says becomes the deadline of the
 //! request, whose error has the right code.
 
+use std::any::TypeId;
 use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -22,15 +23,18 @@ use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService
 use tonic::{Code, Status, Streaming};
 
 use self::arriving::{Arriving, Taken, Takes};
+use self::messages::InferRequest;
 use crate::admission::Ticket;
 use crate::http::Payload;
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::security::Scope;
 use crate::server::Shared;
+use crate::traces::Trace;
 
 mod arriving;
 mod convert;
+mod fields;
 mod health;
 mod inference;
 mod messages;
@@ -50,6 +54,7 @@ struct Call {
     taken: Option<Taken>,
     /// The most bytes of a message.
     max_bytes: usize,
+    trace: Arc<Trace>,
 }
 
 impl Call {
@@ -84,11 +89,16 @@ pub(crate) async fn answer(
         let response = status(refusal).into_http::<tonic::body::Body>();
         return Ok(response.map(Payload::Grpc));
     }
+    let trace = Arc::new(match calls_model(&path) {
+        None => Trace::none(),
+        Some(is_stream) => Trace::of_grpc(&shared, request.headers(), &path, is_stream),
+    });
     let takes = match takes(&shared, &path) {
         Ok(takes) => takes,
         Err(refusal) => {
-            let response = status(refusal).into_http::<tonic::body::Body>();
-            return Ok(response.map(Payload::Grpc));
+            let status = status(refusal);
+            trace.end_grpc(status.code());
+            return Ok(status.into_http::<tonic::body::Body>().map(Payload::Grpc));
         }
     };
     let (ticket, taken) = match &takes {
@@ -102,6 +112,7 @@ pub(crate) async fn answer(
         ticket,
         taken,
         max_bytes: takes.max_bytes(&shared),
+        trace: trace.clone(),
         shared,
     };
     let request = request.map(|body| Arriving::new(body, &call, takes));
@@ -120,20 +131,28 @@ pub(crate) async fn answer(
         _ => Err(unknown(&path)),
     };
     let response = answered.unwrap_or_else(|status| status.into_http());
+    // An answer of one message tells its status here if it is an error, and behind the message if not.
+    let failed = Status::from_header_map(response.headers());
+    trace.end_grpc(failed.map_or(Code::Ok, |status| status.code()));
     Ok(response.map(Payload::Grpc))
+}
+
+/// Returns, of a method that calls a model, whether it does so for any number of messages.
+fn calls_model(path: &str) -> Option<bool> {
+    match path {
+        "/inference.GRPCInferenceService/ModelInfer"
+        | "/tensorflow.serving.PredictionService/Predict" => Some(false),
+        "/inference.GRPCInferenceService/ModelStreamInfer" => Some(true),
+        _ => None,
+    }
 }
 
 /// Returns which messages a method takes, of which those with inputs of a model are counted before anything is read.
 fn takes(shared: &Shared, path: &str) -> Result<Takes, Refusal> {
-    match path {
-        "/inference.GRPCInferenceService/ModelInfer"
-        | "/tensorflow.serving.PredictionService/Predict" => {
-            Ok(Takes::Tensors(Arc::new(shared.admit(0)?)))
-        }
-        "/inference.GRPCInferenceService/ModelStreamInfer" => {
-            Ok(Takes::Stream(Taken::new(shared.admission.stream())))
-        }
-        _ => Ok(Takes::Plain),
+    match calls_model(path) {
+        Some(false) => Ok(Takes::Tensors(Arc::new(shared.admit(0)?))),
+        Some(true) => Ok(Takes::Stream(Taken::new(shared.admission.stream()))),
+        None => Ok(Takes::Plain),
     }
 }
 
@@ -168,7 +187,13 @@ pub(crate) fn tensorflow_inputs_of(
 }
 
 /// Reads a message.
-fn decoded<M: Message + Default>(message: impl Buf) -> Result<M, Refusal> {
+fn decoded<M: Message + Default + 'static>(message: Bytes) -> Result<M, Refusal> {
+    let nested: &[u32] = match TypeId::of::<M>() == TypeId::of::<InferRequest>() {
+        // Inputs and outputs, which have parameters of their own.
+        true => &[5, 6],
+        false => &[],
+    };
+    fields::check(&message, nested)?;
     M::decode(message)
         .map_err(|error| Refusal::invalid(format!("the message can't be read: {error}")))
 }
@@ -330,7 +355,12 @@ where
 
 /// Returns the status of a refusal.
 fn status(refusal: Refusal) -> Status {
-    let code = match refusal.error.code() {
+    Status::new(code(&refusal), refusal.message())
+}
+
+/// Returns the code of a refusal.
+fn code(refusal: &Refusal) -> Code {
+    match refusal.error.code() {
         ErrorCode::Ok => Code::Ok,
         ErrorCode::Cancelled | ErrorCode::RpcCancelled => Code::Cancelled,
         ErrorCode::InvalidArgument => Code::InvalidArgument,
@@ -348,8 +378,7 @@ fn status(refusal: Refusal) -> Status {
         ErrorCode::Unauthenticated => Code::Unauthenticated,
         ErrorCode::Unknown | ErrorCode::RpcUnknown => Code::Unknown,
         _ => Code::Internal,
-    };
-    Status::new(code, refusal.message())
+    }
 }
 
 /// The codec of protocol buffers: writes `R`s, reads `M`s.
@@ -390,7 +419,7 @@ impl<R: Message> Encoder for ProstEncoder<R> {
 
 struct ProstDecoder<M>(PhantomData<fn() -> M>);
 
-impl<M: Message + Default> Decoder for ProstDecoder<M> {
+impl<M: Message + Default + 'static> Decoder for ProstDecoder<M> {
     type Item = M;
     type Error = Status;
 

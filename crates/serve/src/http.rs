@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use crate::refusal::Refusal;
 use crate::security::Scope;
 use crate::server::Shared;
+use crate::traces::Trace;
 use crate::{grpc, metrics, v1, v2};
 
 mod body;
@@ -35,11 +36,12 @@ pub(crate) struct Exchange {
     /// The connection, of which it is asked whether the client is still there.
     pub socket: Arc<TcpStream>,
     pub began: Instant,
+    pub trace: Trace,
 }
 
 /// Answers a request.
 pub(crate) async fn answer(
-    exchange: Exchange,
+    mut exchange: Exchange,
     request: Request<Incoming>,
 ) -> Result<Response<Payload>, Infallible> {
     if grpc::is_grpc(request.headers()) {
@@ -53,7 +55,12 @@ pub(crate) async fn answer(
     let allowed = exchange.shared.security.check(&head.headers, scope);
     let answered = match allowed.and(route) {
         Err(refusal) => Err(refusal),
-        Ok(route) => endpoint(&exchange, route, &head.headers, &mut upload).await,
+        Ok(route) => {
+            if let Some(template) = route.template() {
+                exchange.trace = Trace::of_http(&exchange.shared, &head, template);
+            }
+            endpoint(&exchange, route, &head.headers, &mut upload).await
+        }
     };
     let mut response = match answered {
         Ok(response) => response,
@@ -66,6 +73,7 @@ pub(crate) async fn answer(
     if head.method == Method::HEAD {
         response.body_mut().clear();
     }
+    exchange.trace.end_http(response.status());
     Ok(response)
 }
 
@@ -131,6 +139,8 @@ async fn endpoint(
                 Ok(json(&v2::statistics::of_models(&[model])))
             }
             ModelAsk::Infer => v2::infer(exchange, name, version, headers, upload).await,
+            ModelAsk::Generate => v2::generate::once(exchange, name, version, upload).await,
+            ModelAsk::GenerateStream => v2::generate::stream(exchange, name, version, upload).await,
         },
     }
 }
@@ -171,14 +181,19 @@ pub(crate) fn read_head(
     }
 }
 
-/// Returns the answer for a request that is refused.
-pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
+/// Returns the document that tells why a request is refused.
+pub(crate) fn error_text(refusal: &Refusal) -> Vec<u8> {
     #[derive(serde::Serialize)]
     struct Document {
         error: String,
     }
     let error = refusal.message();
-    let mut response = json(&Document { error });
+    serde_json::to_vec(&Document { error }).expect("documents have texts as keys")
+}
+
+/// Returns the answer for a request that is refused.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Payload> {
+    let mut response = json_text(error_text(refusal).into());
     *response.status_mut() = refusal.status();
     if matches!(
         refusal.status(),

@@ -12,6 +12,7 @@ use crate::limits::Limits;
 use crate::model::{Loaded, bytes_of};
 use crate::refusal::Refusal;
 use crate::statistics::Times;
+use crate::traces::{Step, Trace};
 
 /// The limits and times of a call, and the host that it runs on.
 pub(crate) struct Surroundings<'a> {
@@ -23,6 +24,7 @@ pub(crate) struct Surroundings<'a> {
     pub began: Instant,
     /// The time that it may take, by what the client asks for.
     pub timeout: Option<Duration>,
+    pub trace: &'a Trace,
 }
 
 /// The outputs of a call, in the order of the model.
@@ -41,6 +43,7 @@ pub(crate) async fn infer(
 ) -> Result<Inferred, Refusal> {
     let called = Instant::now();
     let n_rows = rows(&inputs);
+    surroundings.trace.calls(model);
     // Elements may take more memory than the text that they were read of, strings and rows that are filled up above all.
     let n_bytes = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
     if let Err(refusal) = surroundings.ticket.hold(n_bytes) {
@@ -52,15 +55,29 @@ pub(crate) async fn infer(
     let answered = match joinable(model, inputs) {
         Ok((batcher, joinable)) => {
             let max_call_bytes = surroundings.limits.max_call_bytes;
-            batcher
-                .call(model, &request, max_call_bytes, joinable)
-                .await
+            let answered = batcher.call(model, &request, max_call_bytes, joinable);
+            let answered = answered.await;
+            if let Ok(answered) = &answered {
+                steps(surroundings.trace, called, answered);
+            }
+            answered
         }
-        Err(inputs) => call(model, &request, inputs).await.map(|outputs| Answered {
-            outputs,
-            waited: Duration::ZERO,
-            infer: called.elapsed(),
-        }),
+        Err(inputs) => {
+            let outputs = call(model, &request, inputs).await;
+            let ended = Instant::now();
+            surroundings.trace.step(Step {
+                name: Step::RUN,
+                began: called,
+                ended,
+            });
+            outputs.map(|outputs| Answered {
+                outputs,
+                waited: Duration::ZERO,
+                infer: ended - called,
+                ran: [called, ended],
+                n_rows,
+            })
+        }
     };
     guard.disarm();
     let answered = match answered {
@@ -81,6 +98,16 @@ pub(crate) async fn infer(
         times,
         n_rows,
     })
+}
+
+/// Notes the steps of a request in a batch.
+fn steps(trace: &Trace, called: Instant, answered: &Answered) {
+    let began = called + answered.waited;
+    let step = |name, [began, ended]: [Instant; 2]| Step { name, began, ended };
+    trace.step(step(Step::QUEUE, [called, began]));
+    let batch = step(Step::BATCH, [began, began + answered.infer]);
+    let run = step(Step::RUN, answered.ran);
+    trace.batch(batch, answered.n_rows, run);
 }
 
 /// Returns what joins a request with others, if its model has that and takes its inputs so.

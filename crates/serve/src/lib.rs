@@ -27,6 +27,7 @@ mod security;
 mod servable;
 mod server;
 mod statistics;
+mod traces;
 mod v1;
 mod v2;
 

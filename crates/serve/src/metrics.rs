@@ -115,6 +115,25 @@ fn write(text: &mut String, shared: &Shared, models: &[Arc<Loaded>]) -> std::fmt
     )?;
     let n_failed = shared.security.n_failed();
     writeln!(text, "tfrt_security_files_failed_total {n_failed}")?;
+    #[cfg(feature = "otel")]
+    if let Some(exporter) = &shared.traces {
+        let (n_exported, n_dropped) = exporter.counts();
+        for (name, help, count) in [
+            (
+                "tfrt_spans_exported_total",
+                "Spans that a collector has taken",
+                n_exported,
+            ),
+            (
+                "tfrt_spans_dropped_total",
+                "Spans that no collector has taken",
+                n_dropped,
+            ),
+        ] {
+            head(text, name, help, "counter")?;
+            writeln!(text, "{name} {count}")?;
+        }
+    }
     for (name, help, value) in COUNTERS {
         head(text, name, help, "counter")?;
         for model in models {

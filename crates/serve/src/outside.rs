@@ -17,7 +17,7 @@ use crate::{grpc, http, v1, v2};
 type Read = Result<Vec<(String, Tensor)>, Refusal>;
 
 /// Ways to read a request.
-const READERS: [fn(&Loaded, &[u8]) -> Read; 5] = [
+const READERS: [fn(&Loaded, &[u8]) -> Read; 6] = [
     |model, bytes| v2::inputs_of(model, Bytes::copy_from_slice(bytes), None),
     |model, bytes| {
         let (length, body) = length_of(bytes);
@@ -26,6 +26,7 @@ const READERS: [fn(&Loaded, &[u8]) -> Read; 5] = [
     |model, bytes| v1::inputs_of(model, &Bytes::copy_from_slice(bytes)).map(|(_, inputs)| inputs),
     |model, bytes| grpc::kserve_inputs_of(model, Bytes::copy_from_slice(bytes)),
     |model, bytes| grpc::tensorflow_inputs_of(model, Bytes::copy_from_slice(bytes), MAX_BYTES),
+    |model, bytes| v2::generate::request::parse(model, bytes).map(|request| request.inputs),
 ];
 
 /// Kinds of requests, which the first byte chooses, modulo their number: one for each reader, and heads.
@@ -165,6 +166,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     binary.put_slice(&[0, 60, 0, 188, 0, 124, 1, 0, 0, 0, 255]);
     let rows = br#"{"instances": [{"x": [1, 2], "s": {"b64": "aGk="}, "h": 0.1, "i": 3}, {"x": [3, 4], "s": "b", "h": -1e9, "i": -4}]}"#;
     let columns = br#"{"signature_name": "serving_default", "inputs": {"x": [[1, 2]], "b": [[true, false]], "n": 7}}"#;
+    let members = br#"{"id": "a", "x": [1, 2, -Infinity, 4e-9], "s": "\u00e9", "parameters": {"h": [0.1], "timeout": 9, "top": false}, "b": true}"#;
     let [kserve, tensorflow] = grpc::examples();
     let head = b"POST /v2/models/m/versions/1/infer\ninference-header-content-length:17\ncontent-encoding:gzip\nauthorization:Bearer 0123456789abcdef";
     let call = b"POST /inference.GRPCInferenceService/ModelInfer\ncontent-type:application/grpc+proto\ngrpc-timeout:200m";
@@ -176,10 +178,12 @@ pub fn examples() -> Vec<Vec<u8>> {
         of(2, columns),
         of(3, &kserve),
         of(4, &tensorflow),
-        of(5, head),
-        of(5, call),
-        of(5, b"GET /v1/models/m/versions/2/metadata"),
-        of(5, b"GET /v2/health/ready"),
+        of(5, members),
+        of(6, head),
+        of(6, call),
+        of(6, b"POST /v2/models/m/generate_stream"),
+        of(6, b"GET /v1/models/m/versions/2/metadata"),
+        of(6, b"GET /v2/health/ready"),
     ]
 }
 

@@ -20,6 +20,8 @@ use crate::repository::Repository;
 use crate::security::Security;
 #[cfg(feature = "tls")]
 use crate::security::TlsFiles;
+#[cfg(feature = "otel")]
+use crate::traces::{Collector, Exporter};
 
 mod connection;
 mod signals;
@@ -38,6 +40,9 @@ pub(crate) struct Shared {
     pub limits: Limits,
     pub admission: Arc<Admission>,
     pub security: Security,
+    /// Sends spans of requests to a collector, if there is one.
+    #[cfg(feature = "otel")]
+    pub traces: Option<Arc<Exporter>>,
     /// Whether clients may load and unload models.
     pub allows_changes: bool,
     /// Whether the server is about to end.
@@ -92,6 +97,8 @@ pub struct ServerBuilder {
     repository: Repository,
     limits: Limits,
     security: Security,
+    #[cfg(feature = "otel")]
+    collector: Option<Collector>,
     allows_changes: bool,
     n_threads: Option<usize>,
     listeners: Vec<TcpListener>,
@@ -164,6 +171,8 @@ impl Server {
             repository,
             limits: Limits::default(),
             security: Security::default(),
+            #[cfg(feature = "otel")]
+            collector: None,
             allows_changes: false,
             n_threads: None,
             listeners: Vec::new(),
@@ -195,6 +204,10 @@ impl Server {
         let is_idle = self.threads.wait_idle(patience);
         self.phase.send_replace(Phase::Closing);
         self.threads.join();
+        #[cfg(feature = "otel")]
+        if let Some(exporter) = &self.shared.traces {
+            exporter.finish();
+        }
         is_idle
     }
 }
@@ -262,6 +275,21 @@ impl ServerBuilder {
         Ok(self)
     }
 
+    /// Sends spans of requests to models to a collector, by OTLP over HTTP: `http://127.0.0.1:4318`. Without an address it is
+    /// that of the environment, `OTEL_EXPORTER_OTLP_ENDPOINT`, and none if that names none. Service, headers, sampler and
+    /// time are those of the environment, too, as OpenTelemetry has them. A collector that is slow or gone holds nothing
+    /// up: spans are dropped, and counted in the metric `tfrt_spans_dropped_total`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an address that is none or asks for encryption, and if the environment asks for another
+    /// protocol.
+    #[cfg(feature = "otel")]
+    pub fn traces(mut self, endpoint: Option<&str>) -> Result<ServerBuilder, Error> {
+        self.collector = Collector::new(endpoint)?;
+        Ok(self)
+    }
+
     /// Sets the name that the server tells clients. Default: `tfrt`.
     pub fn name(mut self, name: &str) -> ServerBuilder {
         name.clone_into(&mut self.name);
@@ -289,7 +317,14 @@ impl ServerBuilder {
         self.security.trust_time = self.limits.trust_time;
         let addresses = self.listeners.iter().map(TcpListener::local_addr);
         let addresses = addresses.collect::<io::Result<_>>()?;
+        #[cfg(feature = "otel")]
+        let traces = match self.collector {
+            Some(collector) => Some(collector.start(&self.name)?),
+            None => None,
+        };
         let shared = Arc::new(Shared {
+            #[cfg(feature = "otel")]
+            traces,
             name: self.name,
             host: self.host,
             repository: self.repository,

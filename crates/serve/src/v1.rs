@@ -61,6 +61,7 @@ pub(crate) async fn predict(
         ticket: &ticket,
         began: exchange.began,
         timeout: None,
+        trace: &exchange.trace,
     };
     let call = inference::infer(&surroundings, &model, inputs);
     let inferred = unless_gone(&exchange.socket, call).await??;

@@ -14,6 +14,7 @@ use crate::model::Loaded;
 use crate::refusal::Refusal;
 
 pub(crate) mod data;
+pub(crate) mod generate;
 pub(crate) mod metadata;
 pub(crate) mod parameters;
 pub(crate) mod repository;
@@ -49,6 +50,7 @@ pub(crate) async fn infer(
         ticket: &ticket,
         began: exchange.began,
         timeout: request.timeout,
+        trace: &exchange.trace,
     };
     counted.counts_itself();
     let call = inference::infer(&surroundings, &model, request.inputs);

@@ -78,6 +78,7 @@ pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<Infer
         ticket: &ticket,
         began: call.began,
         timeout,
+        trace: &call.trace,
     };
     let inferred = inference::infer(&surroundings, &model, inputs).await?;
     let writing = Instant::now();

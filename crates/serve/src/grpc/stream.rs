@@ -2,16 +2,17 @@
 //! each answered in its turn.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_core::Stream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::messages::{InferRequest, StreamInferResponse};
-use super::{Call, inference};
+use super::{Call, code, inference};
 
 /// Answers that wait to be sent. While there are so many, no more requests are read.
 const WAITING: usize = 4;
@@ -54,15 +55,23 @@ async fn answer(
                 }
                 let mut call = call.clone();
                 call.began = Instant::now();
+                let trace = Arc::new(call.trace.next());
+                call.trace = trace.clone();
                 Ok(match inference::infer(call, request).await {
-                    Ok(response) => StreamInferResponse {
-                        error_message: String::new(),
-                        infer_response: Some(response),
-                    },
-                    Err(refusal) => StreamInferResponse {
-                        error_message: refusal.message(),
-                        infer_response: None,
-                    },
+                    Ok(response) => {
+                        trace.end_grpc(Code::Ok);
+                        StreamInferResponse {
+                            error_message: String::new(),
+                            infer_response: Some(response),
+                        }
+                    }
+                    Err(refusal) => {
+                        trace.end_grpc(code(&refusal));
+                        StreamInferResponse {
+                            error_message: refusal.message(),
+                            infer_response: None,
+                        }
+                    }
                 })
             }
         };

@@ -111,6 +111,7 @@ async fn predict(call: Call, mut request: PredictRequest) -> Result<PredictRespo
         ticket: &ticket,
         began: call.began,
         timeout: call.timeout,
+        trace: &call.trace,
     };
     let inferred = inference::infer(&surroundings, &model, inputs).await?;
     let writing = Instant::now();

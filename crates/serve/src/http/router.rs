@@ -40,7 +40,7 @@ impl Route<'_> {
             Route::Metrics => Some(Scope::Metrics),
             Route::Load(_) | Route::Unload(_) => Some(Scope::Repository),
             Route::Model {
-                ask: ModelAsk::Infer,
+                ask: ModelAsk::Infer | ModelAsk::Generate | ModelAsk::GenerateStream,
                 ..
             }
             | Route::V1 {
@@ -56,6 +56,37 @@ impl Route<'_> {
     }
 }
 
+impl Route<'_> {
+    /// Returns the path of an endpoint that calls a model, with names for what differs from model to model.
+    pub fn template(&self) -> Option<&'static str> {
+        let (version, ask) = match self {
+            Route::Model { version, ask, .. } => (version.is_some(), *ask),
+            Route::V1 {
+                version,
+                ask: V1Ask::Predict,
+                ..
+            } => {
+                return Some(match version {
+                    None => "/v1/models/{model}:predict",
+                    Some(_) => "/v1/models/{model}/versions/{version}:predict",
+                });
+            }
+            _ => return None,
+        };
+        match (ask, version) {
+            (ModelAsk::Infer, false) => Some("/v2/models/{model}/infer"),
+            (ModelAsk::Infer, true) => Some("/v2/models/{model}/versions/{version}/infer"),
+            (ModelAsk::Generate, false) => Some("/v2/models/{model}/generate"),
+            (ModelAsk::Generate, true) => Some("/v2/models/{model}/versions/{version}/generate"),
+            (ModelAsk::GenerateStream, false) => Some("/v2/models/{model}/generate_stream"),
+            (ModelAsk::GenerateStream, true) => {
+                Some("/v2/models/{model}/versions/{version}/generate_stream")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The part of an endpoint's path behind the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelAsk {
@@ -64,6 +95,8 @@ pub(super) enum ModelAsk {
     Config,
     Statistics,
     Infer,
+    Generate,
+    GenerateStream,
 }
 
 /// The part of an endpoint's path behind the model, in TensorFlow Serving's protocol.
@@ -101,7 +134,7 @@ pub(super) fn route<'p>(method: &Method, path: &'p str) -> Result<Route<'p>, Ref
     let is_right = match route {
         Route::Index | Route::Load(_) | Route::Unload(_) => method == Method::POST,
         Route::Model {
-            ask: ModelAsk::Infer,
+            ask: ModelAsk::Infer | ModelAsk::Generate | ModelAsk::GenerateStream,
             ..
         } => method == Method::POST,
         Route::V1 {
@@ -186,6 +219,8 @@ fn model<'p>(name: &'p str, version: Option<&str>, ask: Option<&str>) -> Option<
         Some("config") => ModelAsk::Config,
         Some("stats") => ModelAsk::Statistics,
         Some("infer") => ModelAsk::Infer,
+        Some("generate") => ModelAsk::Generate,
+        Some("generate_stream") => ModelAsk::GenerateStream,
         Some(_) => return None,
     };
     let version = match version {
@@ -243,6 +278,8 @@ mod tests {
         for path in [
             "/v2/models/m/infer",
             "/v2/models/m/versions/1/infer",
+            "/v2/models/m/generate",
+            "/v2/models/m/versions/1/generate_stream",
             "/v2/repository/index",
             "/v1/models/m:predict",
             "/v1/models/m/versions/2:predict",

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use super::unread::Unread;
 use super::{Phase, Shared};
 use crate::http::{Exchange, answer};
+use crate::traces::Trace;
 
 /// Serves a connection to its end, encrypted if the server has certificates.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, phase: watch::Receiver<Phase>) {
@@ -73,6 +74,7 @@ async fn speak(
             shared: shared.clone(),
             socket: socket.clone(),
             began: Instant::now(),
+            trace: Trace::none(),
         };
         let unread = unread.clone();
         async move {

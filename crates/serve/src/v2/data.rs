@@ -52,77 +52,129 @@ pub(crate) fn parse(
 ) -> Result<Tensor, Refusal> {
     let list = List {
         name,
-        n_elements,
         json,
+        shape: Shape::Known(&metadata, n_elements),
     };
     match metadata.dtype {
-        DType::I1 => list.dense::<Bool>(metadata),
-        DType::Ui8 => list.dense::<u8>(metadata),
-        DType::Ui16 => list.dense::<u16>(metadata),
-        DType::Ui32 => list.dense::<u32>(metadata),
-        DType::Ui64 => list.dense::<u64>(metadata),
-        DType::I8 => list.dense::<i8>(metadata),
-        DType::I16 => list.dense::<i16>(metadata),
-        DType::I32 => list.dense::<i32>(metadata),
-        DType::I64 => list.dense::<i64>(metadata),
-        DType::F32 => list.dense::<f32>(metadata),
-        DType::F64 => list.dense::<f64>(metadata),
-        DType::String => {
-            let strings = list.read::<Vec<u8>>()?;
-            strings_of(metadata, strings)
-        }
-        other => Err(Refusal::invalid(format!(
-            "input '{name}': elements of {} have no form in JSON; send them as binary",
-            shown(other)
-        ))),
+        dtype @ (DType::F16 | DType::Bf16) => Err(list.formless(dtype)),
+        dtype => list.tensor(dtype),
     }
+}
+
+/// Reads an element, or a list of elements, from whose number `metadata` makes the shape. Floats of 16 bits are numbers, which
+/// are rounded to the nearest.
+///
+/// # Errors
+///
+/// `InvalidArgument` if one is none of the type, with its number; those of `metadata`.
+pub(crate) fn parse_flat(
+    name: &str,
+    dtype: DType,
+    json: &str,
+    metadata: &dyn Fn(usize) -> Result<TensorMetadata, Refusal>,
+) -> Result<Tensor, Refusal> {
+    let shape = Shape::Open(metadata);
+    List { name, json, shape }.tensor(dtype)
 }
 
 /// Elements that are to be read.
 struct List<'j> {
     name: &'j str,
-    n_elements: usize,
     json: &'j str,
+    shape: Shape<'j>,
+}
+
+/// The shape of a tensor whose elements are to be read.
+enum Shape<'j> {
+    /// One that is given, with its number of elements. They may lie in lists of any depth.
+    Known(&'j TensorMetadata, usize),
+    /// One that follows from the number of elements: a single one, or those of a list.
+    Open(&'j dyn Fn(usize) -> Result<TensorMetadata, Refusal>),
 }
 
 impl List<'_> {
-    fn dense<T: Element + Scalar>(&self, metadata: TensorMetadata) -> Result<Tensor, Refusal> {
-        dense(metadata, self.read::<T>()?)
+    fn tensor(&self, dtype: DType) -> Result<Tensor, Refusal> {
+        match dtype {
+            DType::I1 => self.dense::<Bool>(),
+            DType::Ui8 => self.dense::<u8>(),
+            DType::Ui16 => self.dense::<u16>(),
+            DType::Ui32 => self.dense::<u32>(),
+            DType::Ui64 => self.dense::<u64>(),
+            DType::I8 => self.dense::<i8>(),
+            DType::I16 => self.dense::<i16>(),
+            DType::I32 => self.dense::<i32>(),
+            DType::I64 => self.dense::<i64>(),
+            DType::F16 => self.dense::<F16>(),
+            DType::Bf16 => self.dense::<BF16>(),
+            DType::F32 => self.dense::<f32>(),
+            DType::F64 => self.dense::<f64>(),
+            DType::String => {
+                let strings = self.read::<Vec<u8>>()?;
+                strings_of(self.metadata(strings.len())?, strings)
+            }
+            other => Err(self.formless(other)),
+        }
+    }
+
+    fn formless(&self, dtype: DType) -> Refusal {
+        Refusal::invalid(format!(
+            "input '{}': elements of {} have no form in JSON; send them as binary",
+            self.name,
+            shown(dtype)
+        ))
+    }
+
+    fn dense<T: Element + Scalar>(&self) -> Result<Tensor, Refusal> {
+        let elements = self.read::<T>()?;
+        dense(self.metadata(elements.len())?, elements)
+    }
+
+    fn metadata(&self, n_elements: usize) -> Result<TensorMetadata, Refusal> {
+        match self.shape {
+            Shape::Known(metadata, _) => Ok(metadata.clone()),
+            Shape::Open(metadata) => metadata(n_elements),
+        }
     }
 
     fn read<T: Scalar>(&self) -> Result<Vec<T>, Refusal> {
+        let about = |reason: fmt::Arguments<'_>| {
+            Refusal::invalid(format!("input '{}': {reason}", self.name))
+        };
+        let (n_elements, n_lists, of_what) = match self.shape {
+            Shape::Known(_, n_elements) => (n_elements, usize::MAX, " of `data`"),
+            Shape::Open(_) => (usize::MAX, 1, ""),
+        };
         // An element takes two bytes of text at least, which bounds what is allocated.
-        let room = self.n_elements.min(self.json.len() / 2 + 1);
+        let room = match self.shape {
+            Shape::Known(..) => n_elements.min(self.json.len() / 2 + 1),
+            Shape::Open(_) => 0,
+        };
         let mut elements = Vec::with_capacity(room);
         let mut text = serde_json::Deserializer::from_str(self.json);
         let read = Nested {
             elements: &mut elements,
-            n_elements: self.n_elements,
+            n_elements,
+            n_lists,
         }
         .deserialize(&mut text);
-        let about = |reason: fmt::Arguments<'_>| {
-            Refusal::invalid(format!("input '{}': {reason}", self.name))
-        };
-        match read {
-            Err(error) if elements.len() < self.n_elements || !error.is_data() => {
+        match (read, &self.shape) {
+            (Err(error), _) if elements.len() < n_elements || !error.is_data() => {
                 // The place is one within the value.
                 let error = error.to_string();
                 let reason = error.split(" at line ").next().unwrap_or_default();
                 Err(about(format_args!(
-                    "element {} of `data`: {reason}",
+                    "element {}{of_what}: {reason}",
                     elements.len()
                 )))
             }
-            Ok(()) if elements.len() == self.n_elements => Ok(elements),
-            Ok(()) => Err(about(format_args!(
-                "expected {} elements by its shape, found {} in `data`",
-                self.n_elements,
+            (Err(_), _) => Err(about(format_args!(
+                "expected {n_elements} elements by its shape, found more in `data`"
+            ))),
+            (Ok(()), Shape::Known(..)) if elements.len() < n_elements => Err(about(format_args!(
+                "expected {n_elements} elements by its shape, found {} in `data`",
                 elements.len()
             ))),
-            Err(_) => Err(about(format_args!(
-                "expected {} elements by its shape, found more in `data`",
-                self.n_elements
-            ))),
+            (Ok(()), _) => Ok(elements),
         }
     }
 }
@@ -298,6 +350,8 @@ impl Scalar for Vec<u8> {
 struct Nested<'e, T> {
     elements: &'e mut Vec<T>,
     n_elements: usize,
+    /// The lists in which an element may lie here.
+    n_lists: usize,
 }
 
 impl<T: Scalar> Nested<'_, T> {
@@ -373,11 +427,19 @@ impl<'de, T: Scalar> Visitor<'de> for Nested<'_, T> {
         let Nested {
             elements,
             n_elements,
+            n_lists,
         } = self;
+        let Some(n_lists) = n_lists.checked_sub(1) else {
+            return Err(A::Error::custom(format_args!(
+                "expected {}, found a list",
+                T::EXPECTED
+            )));
+        };
         while list
             .next_element_seed(Nested {
                 elements: &mut *elements,
                 n_elements,
+                n_lists,
             })?
             .is_some()
         {}

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tfrt_host::{Error, ErrorCode};
 
-use super::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 
@@ -28,7 +28,7 @@ struct IndexDocument {
 #[derive(Deserialize, Default)]
 struct ChangeRequest {
     #[serde(default)]
-    parameters: Option<Parameters>,
+    parameters: Option<Map<String, Value>>,
 }
 
 /// Reads a document, of which nothing at all is one without members.

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tfrt_tensor::{DType, Tensor};
 
 use super::data;
-use super::parameters::{Parameters, flag, refuse_unknown_ways, timeout};
+use super::parameters::{Few, Parameters, flag, refuse_unknown_ways, timeout};
 use super::tensors::{check_input, check_shape, from_bytes};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
@@ -36,16 +36,16 @@ struct Document<'b> {
     #[serde(default)]
     parameters: Option<Parameters>,
     #[serde(borrow)]
-    inputs: Vec<InputDocument<'b>>,
+    inputs: Few<InputDocument<'b>>,
     #[serde(borrow, default)]
-    outputs: Option<Vec<OutputDocument<'b>>>,
+    outputs: Option<Few<OutputDocument<'b>>>,
 }
 
 #[derive(Deserialize)]
 struct InputDocument<'b> {
     #[serde(borrow)]
     name: Cow<'b, str>,
-    shape: Vec<i64>,
+    shape: Few<i64>,
     #[serde(borrow)]
     datatype: Cow<'b, str>,
     #[serde(default)]
@@ -82,8 +82,8 @@ pub(super) fn parse(
         .map_err(|error| Refusal::invalid(format!("failed to parse the request JSON: {error}")))?;
     let parameters = document.parameters.unwrap_or_default();
     let description = model.description();
-    let mut inputs = Vec::with_capacity(document.inputs.len());
-    for input in &document.inputs {
+    let mut inputs = Vec::with_capacity(document.inputs.0.len());
+    for input in &document.inputs.0 {
         let dtype = check_input(description, &input.name, &input.datatype)?;
         let tensor = tensor(input, dtype, &mut rest)?;
         inputs.push((input.name.clone().into_owned(), tensor));
@@ -99,7 +99,11 @@ pub(super) fn parse(
         id: document.id.map(Cow::into_owned),
         timeout: timeout(&parameters)?,
         inputs,
-        outputs: outputs(model, document.outputs.as_deref(), all_binary)?,
+        outputs: outputs(
+            model,
+            document.outputs.as_ref().map(|few| &*few.0),
+            all_binary,
+        )?,
     })
 }
 
@@ -143,7 +147,7 @@ pub(super) fn raw(model: &Loaded, body: Bytes) -> Result<InferRequest, Refusal> 
 /// Makes the tensor of an input, whose bytes are the first of `rest` if they are not JSON.
 fn tensor(input: &InputDocument<'_>, dtype: DType, rest: &mut Bytes) -> Result<Tensor, Refusal> {
     let name = &*input.name;
-    let none = Parameters::new();
+    let none = Parameters::default();
     let parameters = input.parameters.as_ref().unwrap_or(&none);
     refuse_unknown_ways(parameters)?;
     let about = |reason: String| Refusal::invalid(format!("input '{name}': {reason}"));
@@ -155,7 +159,7 @@ fn tensor(input: &InputDocument<'_>, dtype: DType, rest: &mut Bytes) -> Result<T
             "expected `data`, or parameter `binary_data_size` and bytes behind the JSON, found neither".to_owned(),
         )),
         (None, Some(json)) => {
-            let (metadata, n_elements) = check_shape(name, dtype, &input.shape)?;
+            let (metadata, n_elements) = check_shape(name, dtype, &input.shape.0)?;
             data::parse(name, metadata, n_elements, json.get())
         }
         (Some(size), None) => {
@@ -170,7 +174,7 @@ fn tensor(input: &InputDocument<'_>, dtype: DType, rest: &mut Bytes) -> Result<T
                 )));
             }
             let bytes = rest.split_to(size);
-            from_bytes(name, dtype, &input.shape, bytes, data::allocator())
+            from_bytes(name, dtype, &input.shape.0, bytes, data::allocator())
         }
     }
 }
@@ -206,7 +210,7 @@ fn outputs(
                 "output '{name}' is asked for twice"
             )));
         }
-        let none = Parameters::new();
+        let none = Parameters::default();
         let parameters = output.parameters.as_ref().unwrap_or(&none);
         refuse_unknown_ways(parameters)?;
         let is_binary = flag(parameters, "binary_data")?.unwrap_or(all_binary);

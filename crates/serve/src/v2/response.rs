@@ -94,6 +94,49 @@ fn elements(json: &mut Vec<u8>, name: &str, tensor: &Tensor) -> Result<(), Refus
     Ok(())
 }
 
+/// Writes what Triton's `generate` answers with: each output as a member, whose value is a list of elements, or the element
+/// itself if there is one. Floats of 16 bits are numbers.
+pub(super) fn write_members(
+    model: &Loaded,
+    id: Option<&str>,
+    outputs: &[Tensor],
+) -> Result<Vec<u8>, Refusal> {
+    let mut json = Vec::with_capacity(256);
+    let known = &model.description().outputs;
+    let version = model.version.to_string();
+    let about = [
+        ("id", id),
+        ("model_name", Some(&*model.name)),
+        ("model_version", Some(&version)),
+    ];
+    for (name, text) in about {
+        // An output of this name stands in its place.
+        if let Some(text) = text.filter(|_| known.iter().all(|output| output.name != name)) {
+            json.push(if json.is_empty() { b'{' } else { b',' });
+            member(&mut json, name, &text);
+        }
+    }
+    for (info, tensor) in known.iter().zip(outputs) {
+        json.push(if json.is_empty() { b'{' } else { b',' });
+        value(&mut json, &info.name);
+        json.push(b':');
+        let is_list = tensor.metadata().shape.n_elements() != Some(1);
+        if is_list {
+            json.push(b'[');
+        }
+        each_element(&mut json, &info.name, tensor, &mut |json, index| {
+            if index > 0 {
+                json.push(b',');
+            }
+        })?;
+        if is_list {
+            json.push(b']');
+        }
+    }
+    json.push(b'}');
+    Ok(json)
+}
+
 /// Writes the elements of a tensor one behind the other. Returns the text, and where each of them ends.
 pub(crate) fn element_texts(name: &str, tensor: &Tensor) -> Result<(Vec<u8>, Vec<usize>), Refusal> {
     let (mut text, mut ends) = (Vec::new(), Vec::new());

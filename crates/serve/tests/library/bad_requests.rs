@@ -371,3 +371,40 @@ fn bodies_that_end_early_fail_alone() {
         200
     );
 }
+
+/// Lists that are short by what they mean are no longer than that, and parameters that mean nothing are as many as they are.
+#[test]
+fn long_lists_are_refused_and_unknown_parameters_are_not_kept() {
+    let server = double();
+    let mut client = Client::new(&server);
+    let listed = |entry: &str| vec![entry; 5000].join(",");
+    let outputs = format!("\"outputs\": [{}], \"id\"", listed(r#"{"name": "y"}"#));
+    let shape = format!("\"shape\": [{}]", listed("1"));
+    for body in [
+        ROWS.replace("\"id\"", &outputs),
+        ROWS.replace("\"shape\": [2, 2]", &shape),
+    ] {
+        let answer = client.post("/v2/models/double/infer", body);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        let expected = "failed to parse the request JSON: invalid length 4097, expected a list of 4096 entries at most";
+        assert!(answer.error().starts_with(expected), "{}", answer.error());
+    }
+    let mut names: Vec<String> = (0..5000)
+        .map(|name| format!("\"{name}\": [{{}}]"))
+        .collect();
+    let parameters = |names: &[String]| {
+        let parameters = format!("\"parameters\": {{{}}}, \"id\"", names.join(","));
+        ROWS.replace("\"id\"", &parameters)
+    };
+    let answer = client.post("/v2/models/double/infer", parameters(&names));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    names.push("\"binary_data_output\": [1, 2]".to_owned());
+    let answer = client.post("/v2/models/double/infer", parameters(&names));
+    assert_eq!(
+        (answer.status, &*answer.error()),
+        (
+            400,
+            "parameter `binary_data_output` was expected to be true or false, found a list"
+        )
+    );
+}

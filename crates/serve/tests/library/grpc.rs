@@ -11,7 +11,7 @@ use tfrt_serve::{Limits, Server, Source, VersionPolicy};
 use crate::support::{Control, Folder, ROWS, double, floats, post, repository, serve, start};
 
 #[derive(Clone, PartialEq, Message)]
-struct Infer {
+pub struct Infer {
     #[prost(string, tag = "1")]
     model: String,
     #[prost(string, tag = "2")]
@@ -86,6 +86,8 @@ impl Ended {
 pub struct Client {
     runtime: tokio::runtime::Runtime,
     sender: SendRequest<Full<Bytes>>,
+    /// Headers that each call has beside its own.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 pub fn framed(message: &impl Message) -> BytesMut {
@@ -112,7 +114,11 @@ impl Client {
             tokio::spawn(connection);
             sender
         });
-        Client { runtime, sender }
+        Client {
+            runtime,
+            sender,
+            headers: Vec::new(),
+        }
     }
 
     fn request(method: &str, body: BytesMut, timeout: Option<&str>) -> Request<Full<Bytes>> {
@@ -126,7 +132,10 @@ impl Client {
     }
 
     pub fn call(&mut self, method: &str, body: BytesMut, timeout: Option<&str>) -> Ended {
-        let request = Client::request(method, body, timeout);
+        let mut request = Client::request(method, body, timeout);
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
         let answered = self.sender.send_request(request);
         self.runtime.block_on(async {
             let response = answered.await.unwrap();
@@ -166,7 +175,8 @@ impl Client {
 /// A change that spoils a request, and the code and the message that it gets.
 type Mistake = (fn(&mut Infer), u32, &'static str);
 
-fn rows(model: &str) -> Infer {
+/// A request for a row of `double`, or of a model like it.
+pub fn rows(model: &str) -> Infer {
     Infer {
         model: model.to_owned(),
         id: "7".to_owned(),
@@ -225,6 +235,35 @@ fn server_and_models_describe_themselves() {
             12,
             "{method}"
         );
+    }
+}
+
+/// Each becomes a value of hundreds of bytes, although it has two here.
+#[test]
+fn message_of_many_fields_is_refused_before_they_are_read() {
+    let server = double();
+    let mut client = Client::new(&server);
+    let service = "inference.GRPCInferenceService/ModelInfer";
+    let predict = "tensorflow.serving.PredictionService/Predict";
+    // Parameters of one input lie within its field.
+    let parameters = [0x22, 0].repeat(20_000);
+    let mut input = vec![0x2a];
+    prost::encoding::encode_varint(parameters.len() as u64, &mut input);
+    input.extend(parameters);
+    for (method, fields) in [
+        (service, [0x2a, 0].repeat(20_000)),
+        (service, [0x3a, 0].repeat(20_000)),
+        (service, input),
+        (predict, [0x1a, 0].repeat(20_000)),
+    ] {
+        let mut message = BytesMut::new();
+        message.put_u8(0);
+        message.put_u32(u32::try_from(fields.len()).unwrap());
+        message.put_slice(&fields);
+        let ended = client.call(method, message, None);
+        assert_eq!(ended.code, 3);
+        let expected = "a message has 16384 fields at most";
+        assert!(ended.message.starts_with(expected), "{}", ended.message);
     }
 }
 

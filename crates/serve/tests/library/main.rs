@@ -4,6 +4,7 @@ mod bad_requests;
 mod batches;
 mod endings;
 mod faults;
+mod generate;
 mod grpc;
 mod requests;
 mod security;
@@ -11,4 +12,6 @@ mod support;
 mod tensorflow;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "otel")]
+mod traces;
 mod v1;

@@ -88,18 +88,28 @@ impl LimitOptions {
 
 /// Refuses options of compiling a model for what was compiled before.
 pub fn refuse_compiled(input: &Input, dims: &DimOptions, no_optimize: bool) -> Result<(), Failure> {
+    match (input, compile_option(dims, no_optimize)) {
+        (Input::Bytes { name, .. }, Some(option)) => {
+            Err(Failure::Usage(compiled_before(option, name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns an option that was given and says how models are compiled.
+pub fn compile_option(dims: &DimOptions, no_optimize: bool) -> Option<&'static str> {
     let options = [
         ("--no-optimize", no_optimize),
         ("--no-quantize", dims.no_quantize),
         ("--precision", dims.precision.is_some()),
     ];
     let given = options.iter().find(|(_, is_given)| *is_given);
-    match (input, given) {
-        (Input::Bytes { name, .. }, Some((option, _))) => Err(Failure::Usage(format!(
-            "{option} is for models that are compiled now, but '{name}' was compiled before"
-        ))),
-        _ => Ok(()),
-    }
+    given.map(|(option, _)| *option)
+}
+
+/// Says that an option does nothing for a file of this name.
+pub fn compiled_before(option: &str, name: &str) -> String {
+    format!("{option} is for models that are compiled now, but '{name}' was compiled before")
 }
 
 /// The limits on memory, depth and steps of a run, among which the one behind an error is found.

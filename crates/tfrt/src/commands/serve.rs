@@ -1,12 +1,19 @@
 //! `tfrt serve`: models for clients of KServe's protocol.
 
+use std::fs::File;
+use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tfrt::serve::{Check, Ended, ModelLoader, Repository, Server, ServerBuilder, Source};
+use tfrt::serve::{
+    Check, Ended, Loader, ModelLoader, Repository, Servable, Server, ServerBuilder, Source,
+};
 use tfrt::{Runtime, error_message};
+use tfrt_bef::layout::MAGIC;
 
+use super::limits::{compile_option, compiled_before};
 use super::print_line;
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
@@ -107,12 +114,57 @@ fn repository(options: &ServeOptions, runtime: &Runtime) -> Result<Repository, F
             "nothing is to be served: give models, `--name NAME=PATH` or `--repository DIR`";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let loader = ModelLoader::new(runtime).options(options.dims.open_options(true));
+    let compile_option = compile_option(&options.dims, false);
+    if let Some(option) = compile_option {
+        for source in &sources {
+            match source {
+                Source::Model { path, .. } if is_compiled(path) => {
+                    let name = path.to_string_lossy();
+                    return Err(Failure::Usage(compiled_before(option, &name)));
+                }
+                _ => {}
+            }
+        }
+    }
+    let loader = CommandLoader {
+        models: ModelLoader::new(runtime).options(options.dims.open_options(true)),
+        compile_option,
+    };
     let mut repository = Repository::new(Arc::new(loader), sources, options.versions);
     for (name, batching) in &options.batches {
         repository = repository.batching(name.as_deref(), *batching);
     }
     Ok(repository)
+}
+
+/// Opens models as the options of the command say.
+struct CommandLoader {
+    models: ModelLoader,
+    /// An option that says how models are compiled, and means nothing for those that were compiled before.
+    compile_option: Option<&'static str>,
+}
+
+impl Loader for CommandLoader {
+    fn recognises(&self, path: &Path) -> bool {
+        self.models.recognises(path)
+    }
+
+    fn load(&self, path: &Path) -> Result<Arc<dyn Servable>, String> {
+        match self.compile_option {
+            Some(option) if is_compiled(path) => {
+                let name = path.file_name().unwrap_or_default();
+                Err(compiled_before(option, &name.to_string_lossy()))
+            }
+            _ => self.models.load(path),
+        }
+    }
+}
+
+/// Returns whether a file holds a program that was compiled.
+fn is_compiled(path: &Path) -> bool {
+    let mut first = [0; MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == MAGIC
 }
 
 fn start(
@@ -128,6 +180,11 @@ fn start(
         builder = builder.threads(n_threads);
     }
     builder = secured(builder, &options.security).map_err(rejected)?;
+    #[cfg(feature = "otel")]
+    {
+        let traced = builder.traces(options.otlp.as_deref());
+        builder = traced.map_err(rejected)?;
+    }
     for address in addresses {
         let listening = builder.listen(address);
         builder = listening.map_err(|reason| {

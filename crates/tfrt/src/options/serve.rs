@@ -67,6 +67,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub address_file: Option<PathBuf>,
 
+    /// Send spans of requests to models to a collector, by OTLP over HTTP: http://127.0.0.1:4318
+    /// [default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none]
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub otlp: Option<String>,
+
     /// Let clients load and unload the models of the repository
     #[arg(long)]
     pub allow_repository: bool,

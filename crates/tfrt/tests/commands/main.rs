@@ -18,6 +18,8 @@ mod plugins;
 mod profiling;
 mod report;
 mod saved_models;
+#[cfg(feature = "serve")]
+mod serve;
 mod streams;
 #[cfg(all(feature = "dist", target_os = "linux"))]
 mod tasks;
