@@ -9,6 +9,7 @@ use crate::driver::{
 
 mod graph;
 
+pub(crate) use graph::Capture;
 pub use graph::Graph;
 
 /// A context of a device: the primary one, or one of one's own. Given back with its last owner.

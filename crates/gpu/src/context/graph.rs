@@ -15,9 +15,9 @@ pub struct Graph {
     raw: RawExecutable,
 }
 
-/// A capture that is ended with its owner, whatever happens.
-struct Capture<'s> {
-    stream: &'s Stream,
+/// A capture of a stream, which ends at the latest when this is dropped.
+pub(crate) struct Capture {
+    stream: Arc<Stream>,
     is_over: bool,
 }
 
@@ -30,22 +30,37 @@ impl Stream {
     /// Those of `work`; `Unavailable` if the driver has no graphs; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if there was a
     /// call for the stream that can't be recorded.
     pub fn capture<E: From<GpuError>>(
-        &self,
+        self: &Arc<Stream>,
         work: impl FnOnce(&Stream) -> Result<(), E>,
     ) -> Result<Graph, E> {
-        let (driver, context) = (self.context.driver(), self.context.raw);
-        driver.begin_capture(context, self.raw)?;
-        let mut capture = Capture {
-            stream: self,
-            is_over: false,
-        };
+        let capture = Capture::begin(self)?;
         work(self)?;
-        capture.is_over = true;
-        let graph = driver.end_capture(context, self.raw)?;
+        Ok(capture.end()?)
+    }
+}
+
+impl Capture {
+    pub(crate) fn begin(stream: &Arc<Stream>) -> GpuResult<Capture> {
+        stream
+            .context
+            .driver()
+            .begin_capture(stream.context.raw, stream.raw)?;
+        Ok(Capture {
+            stream: stream.clone(),
+            is_over: false,
+        })
+    }
+
+    /// Returns what was recorded.
+    pub(crate) fn end(mut self) -> GpuResult<Graph> {
+        let (driver, context) = (self.stream.context.driver(), self.stream.context.raw);
+        // Where this fails it is tried once more, when the capture is dropped.
+        let graph = driver.end_capture(context, self.stream.raw)?;
+        self.is_over = true;
         let made = driver.instantiate(context, graph);
         let destroyed = driver.destroy_graph(context, graph);
         let graph = Graph {
-            context: self.context.clone(),
+            context: self.stream.context.clone(),
             raw: made?,
         };
         destroyed?;
@@ -53,7 +68,7 @@ impl Stream {
     }
 }
 
-impl Drop for Capture<'_> {
+impl Drop for Capture {
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -106,7 +121,7 @@ mod tests {
     fn a_capture_ends_also_when_its_work_fails() {
         let sim = Sim::new(SimOptions::default());
         let context = Context::primary(Arc::new(sim.clone()), 0).unwrap();
-        let stream = Stream::new(context.clone()).unwrap();
+        let stream = Arc::new(Stream::new(context.clone()).unwrap());
         let block = sim.allocate(context.raw(), 64).unwrap();
         let fill = |value| {
             let fill = Fill::Byte(value);
