@@ -40,6 +40,11 @@ pub trait Evaluator {
         &[]
     }
 
+    /// Returns whether the device has a kernel for sections: functions of nodes that run there without the host in between.
+    fn replays_sections(&self) -> bool {
+        false
+    }
+
     /// Hears which nodes were placed on the device, and which were not.
     fn placed(&self, _report: PlacementReport) {}
 
@@ -272,6 +277,10 @@ pub fn pipeline(
             &names.replace(",graph-lower", ",graph-bf16,graph-lower")
         }
         _ => names,
+    };
+    let names = match is_placed && context.evaluator.replays_sections() {
+        true => &names.replace(",graph-lower", ",graph-section,graph-lower"),
+        false => names,
     };
     let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");

@@ -39,6 +39,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &graph::prepare::PASS,
     &graph::quantize::PASS,
     &graph::quantize::sums::PASS,
+    &graph::section::PASS,
     &graph::simplify::PASS,
     &graph::store::PASS,
     &inline::PASS,

@@ -19,6 +19,7 @@ use crate::driver::{
     RawFunction, RawModule, RawStream, Transfer,
 };
 
+mod graphs;
 mod launches;
 mod memory;
 mod order;
@@ -101,6 +102,22 @@ const CHECKS: &[Check] = &[
     ),
     ("streams and contexts are waited for", order::synchronising),
     ("many threads use a stream each", order::many_threads),
+    (
+        "what a stream captures runs when its graph is launched, in order",
+        graphs::replayed,
+    ),
+    (
+        "launches of one graph run one after the other",
+        graphs::one_after_the_other,
+    ),
+    (
+        "what can't be captured is refused, and spoils the capture",
+        graphs::spoiled,
+    ),
+    (
+        "captures end once, and graphs are given back once",
+        graphs::handles,
+    ),
 ];
 
 /// Runs all checks.

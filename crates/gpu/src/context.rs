@@ -1,4 +1,4 @@
-//! [`Context`], [`Stream`] and [`Event`]: owners of a driver's handles, each of which holds what it stands on.
+//! [`Context`], [`Stream`], [`Event`] and [`Graph`]: owners of a driver's handles, each of which holds what it stands on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,6 +6,11 @@ use crate::driver::{
     Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, GpuResult, Grid, RawContext,
     RawEvent, RawFunction, RawModule, RawStream,
 };
+
+mod graph;
+
+pub(crate) use graph::Capture;
+pub use graph::Graph;
 
 /// A context of a device: the primary one, or one of one's own. Given back with its last owner.
 pub struct Context {

@@ -35,19 +35,27 @@ const SPIN: Duration = Duration::from_micros(50);
 /// A GPU.
 pub struct GpuDevice(Arc<Shared>);
 
-/// State shared by a device and its memory.
-pub(crate) struct Shared {
+/// State shared by all work on a device.
+pub(crate) struct Common {
     // Told when the device is added to a host.
     id: OnceLock<DeviceId>,
     name: String,
-    // Before the stream, since its jobs use that.
     thread: DeviceThread,
     pinned: Mutex<Vec<Pinned>>,
     host_allocator: Arc<dyn HostAllocator>,
-    allocator: Arc<Allocator>,
     pub(crate) kernels: Kernels,
+}
+
+/// A stream of a device, and the memory that its work takes: the device's own, or that of a capture.
+pub(crate) struct Shared {
+    // Before the stream, since jobs of its thread use that.
+    pub(crate) common: Arc<Common>,
+    allocator: Arc<Allocator>,
     pub(crate) stream: Arc<Stream>,
 }
+
+/// The stream and the memory that a request's work on a device takes in place of the device's own.
+pub(crate) struct Lane(pub(crate) Arc<Shared>);
 
 /// A pinned buffer of the host.
 struct Pinned {
@@ -100,21 +108,24 @@ impl GpuDevice {
         let name = format!("GPU:{ordinal}");
         let context = Context::primary(driver, ordinal)?;
         let stream = Arc::new(Stream::new(context.clone())?);
-        Ok(GpuDevice(Arc::new(Shared {
+        let common = Common {
             id: OnceLock::new(),
             thread: DeviceThread::spawn(&name)?,
             name,
             pinned: Mutex::default(),
             host_allocator,
-            allocator: Arc::new(Allocator::limited(max_memory)),
             kernels: Kernels::new(context),
+        };
+        Ok(GpuDevice(Arc::new(Shared {
+            common: Arc::new(common),
+            allocator: Arc::new(Allocator::limited(max_memory)),
             stream,
         })))
     }
 
     /// Says the device's number in the list of its host, once.
     pub fn number(&self, id: DeviceId) {
-        let _was_told = self.0.id.set(id);
+        let _was_told = self.0.common.id.set(id);
     }
 
     /// Returns the context.
@@ -134,15 +145,22 @@ impl Device for GpuDevice {
     }
 
     fn name(&self) -> &str {
-        &self.0.name
+        &self.0.common.name
     }
 
     fn memory(&self) -> MemoryKind {
         MemoryKind::Device
     }
 
-    fn allocate(&self, _: &RequestContext, n: usize, _: usize) -> Result<DeviceMemory, Error> {
-        let memory = self.0.allocate(n);
+    fn allocate(
+        &self,
+        request: &RequestContext,
+        n: usize,
+        _: usize,
+    ) -> Result<DeviceMemory, Error> {
+        let lane = request.data::<Lane>();
+        let own = lane.filter(|lane| Arc::ptr_eq(&lane.0.common, &self.0.common));
+        let memory = own.as_ref().map_or(&self.0, |lane| &lane.0).allocate(n);
         memory.map(|memory| -> DeviceMemory { memory })
     }
 
@@ -170,6 +188,32 @@ impl Device for GpuDevice {
 }
 
 impl Shared {
+    /// Makes a stream and memory for a capture. What it takes counts as taken by the device.
+    pub(crate) fn lane(&self) -> Result<Arc<Shared>, Error> {
+        Ok(Arc::new(Shared {
+            common: self.common.clone(),
+            allocator: Arc::new(Allocator::within(&self.allocator)),
+            stream: Arc::new(Stream::new(self.stream.context().clone())?),
+        }))
+    }
+
+    /// Ends the taking and giving back of memory of a capture, which is over.
+    pub(crate) fn seal(&self) {
+        self.allocator.seal();
+    }
+
+    /// Queues a copy within the device.
+    pub(crate) fn copy_within(&self, from: &DeviceSlice, to: &DeviceSlice) -> Result<(), Error> {
+        let transfer = Transfer::Within {
+            from: pointer(from)?,
+            to: pointer(to)?,
+            len_bytes: from.len_bytes(),
+        };
+        let context = self.stream.context();
+        let driver = context.driver();
+        Ok(driver.copy(context.raw(), self.stream.raw(), transfer)?)
+    }
+
     pub(crate) fn allocate(self: &Arc<Self>, len_bytes: usize) -> Result<Arc<GpuMemory>, Error> {
         let block = self
             .allocator
@@ -182,7 +226,10 @@ impl Shared {
                     }
                     None => String::new(),
                 };
-                let what = format!("there are no {len_bytes} bytes on {}{limit}", self.name);
+                let what = format!(
+                    "there are no {len_bytes} bytes on {}{limit}",
+                    self.common.name
+                );
                 match error.kind {
                     crate::GpuErrorKind::Exhausted => Error::resource_exhausted(what),
                     _ => error.into(),
@@ -206,6 +253,7 @@ impl Shared {
         let shared = self.clone();
         if !copying.is_ordered {
             return self
+                .common
                 .thread
                 .enqueue(&[], done, move || copying.finish(&shared));
         }
@@ -214,7 +262,7 @@ impl Shared {
         if copying.pinned.is_some() {
             // Nobody waits for the pinned buffer. That the context is lost is told by the next call.
             let (given_back, _) = AsyncValue::pending();
-            let thread = &self.thread;
+            let thread = &self.common.thread;
             thread.enqueue(&[], given_back, move || copying.finish(&shared));
         }
     }
@@ -274,20 +322,12 @@ impl Shared {
                 copying.held = Some((None, from));
             }
             (Source::Device(from), Target::Device(to)) => {
-                let transfer = Transfer::Within {
-                    from: pointer(&from)?,
-                    to: pointer(&to)?,
-                    len_bytes,
-                };
-                let context = self.stream.context();
-                context
-                    .driver()
-                    .copy(context.raw(), self.stream.raw(), transfer)?;
+                self.copy_within(&from, &to)?;
                 copying.held = Some((Some(Source::Device(from)), to));
                 copying.is_ordered = true;
             }
             (Source::Host(_), Target::Host(_)) => {
-                let message = format!("{} copies from or to its own memory", self.name);
+                let message = format!("{} copies from or to its own memory", self.common.name);
                 return Err(Error::invalid_argument(message));
             }
         }
@@ -300,7 +340,7 @@ impl Shared {
         match self.stream.record() {
             Ok(event) => {
                 let wait = move || Ok(wait(&event)?);
-                self.thread.enqueue(&[], done, wait);
+                self.common.thread.enqueue(&[], done, wait);
             }
             Err(error) => done.complete(Err(error.into())),
         }
@@ -320,7 +360,11 @@ impl Shared {
     /// Returns a pinned buffer of so many bytes at least.
     fn pinned(&self, len_bytes: usize) -> Result<Pinned, Error> {
         let size = len_bytes.next_power_of_two().max(4096);
-        let mut idle = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self
+            .common
+            .pinned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = idle
             .iter()
             .position(|pinned| pinned.buffer.len_bytes() == size)
@@ -328,12 +372,13 @@ impl Shared {
             return Ok(idle.swap_remove(at));
         }
         drop(idle);
-        let buffer = HostBuffer::zeroed(&self.host_allocator, size, 4096).ok_or_else(|| {
-            Error::resource_exhausted(format!(
-                "there are no {size} bytes to pin for {}",
-                self.name
-            ))
-        })?;
+        let buffer =
+            HostBuffer::zeroed(&self.common.host_allocator, size, 4096).ok_or_else(|| {
+                Error::resource_exhausted(format!(
+                    "there are no {size} bytes to pin for {}",
+                    self.common.name
+                ))
+            })?;
         let context = self.stream.context().clone();
         let raw = context.driver().register(context.raw(), buffer.clone())?;
         Ok(Pinned {
@@ -377,7 +422,8 @@ impl Copying {
             self.event = Some(shared.queue(transfer)?);
         }
         if let Some(event) = self.event.take() {
-            wait(&event)?;
+            // If only the question has failed, the copy is on its way in memory that is given back now.
+            wait(&event).inspect_err(|_| drop(shared.stream.synchronize()))?;
         }
         if let (Some(pinned), Some(target)) = (&self.pinned, &mut self.target) {
             let part = pinned.part(target.len_bytes());
@@ -385,6 +431,7 @@ impl Copying {
         }
         if let Some(pinned) = self.pinned.take() {
             shared
+                .common
                 .pinned
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -435,7 +482,12 @@ impl GpuMemory {
 
 impl DeviceBuffer for GpuMemory {
     fn device(&self) -> DeviceId {
-        self.shared.id.get().copied().unwrap_or(DeviceId::HOST)
+        self.shared
+            .common
+            .id
+            .get()
+            .copied()
+            .unwrap_or(DeviceId::HOST)
     }
 
     fn len_bytes(&self) -> usize {
@@ -444,7 +496,11 @@ impl DeviceBuffer for GpuMemory {
 
     fn describe(&self) -> String {
         let platform = self.shared.stream.context().driver().platform();
-        let (at, len, name) = (self.block.pointer(), self.len_bytes, &self.shared.name);
+        let (at, len, name) = (
+            self.block.pointer(),
+            self.len_bytes,
+            &self.shared.common.name,
+        );
         format!("GpuBuffer<pointer={at} ({platform}), size={len}> on {name}")
     }
 

@@ -20,6 +20,7 @@ use tfrt_host::{Error, ExecutionContext, HostContext};
 use crate::driver::Driver;
 use crate::driver::cuda::Cuda;
 use crate::op_handler::GpuOpHandler;
+use crate::section;
 
 /// Makes types of values with names of their own: `named! { Stream(objects::Stream) = "!tfrt_gpu.stream"; }`.
 macro_rules! named {
@@ -80,13 +81,14 @@ pub fn driver_of(host: &HostContext) -> Result<Arc<dyn Driver>, Error> {
     Ok(driver)
 }
 
-/// Adds the kernels of both dialects to a registry.
+/// Adds the kernels of both dialects, and that of sections of models, to a registry.
 pub fn register(registry: &mut KernelRegistry) {
     registry
         .add_dialect("tfrt_cuda", cuda::register)
         .add_dialect("tfrt_cuda_test", cuda::register_test)
         .add_dialect("tfrt_gpu", gpu::register)
-        .add("corert.create_gpu_op_handler", create_op_handler);
+        .add("corert.create_gpu_op_handler", create_op_handler)
+        .add(section::KERNEL, section::run);
 }
 
 /// `%h = "corert.create_gpu_op_handler"(%ordinal, %fallback)`

@@ -6,22 +6,20 @@
 //! There is no current context: each call names the one that it is for. Handles are numbers; owners above this
 //! module (contexts, streams) see to it that each is given back once, in order.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use tfrt_host::Error;
 use tfrt_host::memory::{HostBuffer, OwnedReading, OwnedWriting};
 
 pub mod cuda;
+mod error;
 pub mod library;
 mod load;
 pub mod sim;
 
-use library::{LibraryCall, Member};
+pub use error::{GpuError, GpuErrorKind, GpuResult};
 
-/// Result of a driver's call.
-pub type GpuResult<T> = Result<T, GpuError>;
+use library::{LibraryCall, Member};
 
 /// The driver of GPUs: the calls of CUDA's driver API that the runtime needs. Calls are asynchronous where CUDA's are.
 ///
@@ -217,6 +215,64 @@ pub trait Driver: Send + Sync + 'static {
         Err(no_libraries())
     }
 
+    /// Begins to capture: the launches, fills and copies within the device that a stream is given from now on are recorded
+    /// for a graph, and do not run. Only one stream takes part.
+    ///
+    /// Meanwhile other calls for the stream, and waiting for the context, are refused with
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`. They spoil the capture, whose end then fails.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the driver has no graphs; `CUDA_ERROR_ILLEGAL_STATE` if the stream captures already.
+    fn begin_capture(&self, _context: RawContext, _stream: RawStream) -> GpuResult<()> {
+        Err(no_graphs())
+    }
+
+    /// Ends a capture, and returns what was recorded. The stream runs what it is given from now on.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ILLEGAL_STATE` if the stream does not capture; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call has
+    /// spoiled the capture, which is over then.
+    fn end_capture(&self, _context: RawContext, _stream: RawStream) -> GpuResult<RawGraph> {
+        Err(no_graphs())
+    }
+
+    /// Makes of a graph what can be launched.
+    fn instantiate(&self, _context: RawContext, _graph: RawGraph) -> GpuResult<RawExecutable> {
+        Err(no_graphs())
+    }
+
+    /// Takes a graph away. What was made of it stays.
+    fn destroy_graph(&self, _context: RawContext, _graph: RawGraph) -> GpuResult<()> {
+        Err(no_graphs())
+    }
+
+    /// Queues all commands of a graph, in their order. Launches of one executable graph run one after the other, also on
+    /// several streams.
+    ///
+    /// # Safety
+    ///
+    /// The modules and the memory that its commands use are there, and what was said of each launch holds again.
+    #[expect(unsafe_code, reason = "callers answer for what kernels touch")]
+    unsafe fn launch_graph(
+        &self,
+        _context: RawContext,
+        _stream: RawStream,
+        _executable: RawExecutable,
+    ) -> GpuResult<()> {
+        Err(no_graphs())
+    }
+
+    /// Takes an executable graph away. Launches that are queued still run.
+    fn destroy_executable(
+        &self,
+        _context: RawContext,
+        _executable: RawExecutable,
+    ) -> GpuResult<()> {
+        Err(no_graphs())
+    }
+
     /// Tells of memory what calls do not: that a part of a block was taken for work of a stream, or given back. Only a
     /// driver that checks listens.
     fn note(&self, _context: RawContext, _stream: RawStream, _note: Note) {}
@@ -225,6 +281,11 @@ pub trait Driver: Send + Sync + 'static {
 fn no_libraries() -> GpuError {
     let detail = "this driver has no libraries of linear algebra, neural networks, Fourier transforms and exchange";
     GpuError::new("", "CUDA_ERROR_NOT_SUPPORTED", GpuErrorKind::Unavailable).detail(detail)
+}
+
+fn no_graphs() -> GpuError {
+    let error = GpuError::new("", "CUDA_ERROR_NOT_SUPPORTED", GpuErrorKind::Unavailable);
+    error.detail("this driver has no graphs")
 }
 
 /// The kind of machines that a driver is for.
@@ -270,6 +331,10 @@ handles! {
     RawFunction
     /// A pinned buffer of the host.
     RawPinned
+    /// Commands that a capture has recorded.
+    RawGraph
+    /// A graph that can be launched.
+    RawExecutable
     /// An address in a device's memory.
     DevicePointer
 }
@@ -441,76 +506,4 @@ pub enum Note {
     Take(DevicePointer, usize),
     /// It was given back: nobody uses it from then on.
     Give(DevicePointer, usize),
-}
-
-/// An error of a driver: the call, the code, and what follows from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GpuError {
-    /// The driver's function: `cuStreamCreate`.
-    pub call: &'static str,
-    /// The code's name: `CUDA_ERROR_INVALID_DEVICE`.
-    pub code: Cow<'static, str>,
-    /// The consequence.
-    pub kind: GpuErrorKind,
-    /// Details: a log, a name.
-    pub detail: String,
-}
-
-/// The consequence of an error of a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GpuErrorKind {
-    /// There is no such driver, or no such device.
-    Unavailable,
-    /// The call was wrong, and nothing has happened.
-    Refused,
-    /// There is no memory left.
-    Exhausted,
-    /// The context is lost: every call for it fails from now on.
-    Sticky,
-}
-
-impl GpuError {
-    /// Makes an error without detail.
-    pub fn new(call: &'static str, code: &'static str, kind: GpuErrorKind) -> GpuError {
-        GpuError {
-            call,
-            code: code.into(),
-            kind,
-            detail: String::new(),
-        }
-    }
-
-    /// Says more.
-    #[must_use]
-    pub fn detail(self, detail: impl Into<String>) -> GpuError {
-        GpuError {
-            detail: detail.into(),
-            ..self
-        }
-    }
-}
-
-impl fmt::Display for GpuError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GpuError { call, code, .. } = self;
-        match (call.is_empty(), &*self.detail) {
-            (true, detail) => f.write_str(detail),
-            (false, "") => write!(f, "{call} failed with {code}"),
-            (false, detail) => write!(f, "{call} failed with {code}: {detail}"),
-        }
-    }
-}
-
-impl std::error::Error for GpuError {}
-
-impl From<GpuError> for Error {
-    fn from(error: GpuError) -> Error {
-        let message = error.to_string();
-        match error.kind {
-            GpuErrorKind::Unavailable => Error::unavailable(message),
-            GpuErrorKind::Refused => Error::invalid_argument(message),
-            GpuErrorKind::Exhausted => Error::resource_exhausted(message),
-            GpuErrorKind::Sticky => Error::failed_precondition(message),
-        }
-    }
 }

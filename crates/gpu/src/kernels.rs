@@ -106,7 +106,7 @@ impl Launch<'_> {
     /// The arguments fit the kernel, and the kernel writes only into their memory: see
     /// [`Driver::launch`](crate::Driver::launch).
     unsafe fn run(self, arguments: &[Argument<'_>]) -> Result<(), Error> {
-        let function = self.shared.kernels.function(self.part, self.name)?;
+        let function = self.shared.common.kernels.function(self.part, self.name)?;
         // SAFETY: the caller's.
         Ok(unsafe { self.shared.stream.launch(function, &self.grid, arguments) }?)
     }

@@ -7,6 +7,7 @@
 //! | a GPU as a device of a host: memory, copies | [`GpuDevice`] |
 //! | kernels of programs in the dialects `tfrt_cuda` and `tfrt_gpu` | [`register`], [`use_driver`] |
 //! | operations of the core runtime, by the names of TensorFlow and of tests | [`GpuOpHandler`] |
+//! | sections of models, which are captured and launched as graphs | [`use_graphs`], [`graph_counts`] |
 //! | kernels of rows | [`KERNELS`]; CUDA C and PTX lie in `kernels/` |
 //! | what every driver must pass | [`conformance`] |
 //!
@@ -42,12 +43,14 @@ pub mod memory;
 mod op_handler;
 mod programs;
 mod rows;
+mod section;
 
 pub use device::{GpuDevice, GpuMemory, KIND};
 pub use dialect::{driver_of, register, use_driver};
 pub use driver::{Driver, GpuError, GpuErrorKind, GpuResult};
 pub use op_handler::GpuOpHandler;
 pub use rows::KERNELS;
+pub use section::{GraphCounts, graph_counts, use_graphs};
 
 /// Adds the device of a driver's ordinal to a host: the first is `GPU:0`.
 ///

@@ -24,6 +24,8 @@ pub struct Allocator {
     blocks: Mutex<Blocks>,
     /// The most bytes that the driver is asked for at once.
     most_bytes: Option<usize>,
+    /// The allocator that its bytes are counted by, too.
+    parent: Option<Arc<Allocator>>,
 }
 
 #[derive(Default)]
@@ -37,6 +39,8 @@ struct Blocks {
     kept_bytes: usize,
     // Of the driver.
     taken_bytes: usize,
+    // Whether nothing is taken any more, so that nobody needs to hear what is given back.
+    is_sealed: bool,
 }
 
 /// A block of a device's memory that belongs to a stream. Dropped, it is given back in the order of the stream.
@@ -63,6 +67,42 @@ impl Allocator {
         Allocator {
             blocks: Mutex::default(),
             most_bytes,
+            parent: None,
+        }
+    }
+
+    /// Makes an allocator within the limit of another one.
+    pub(crate) fn within(parent: &Arc<Allocator>) -> Allocator {
+        Allocator {
+            blocks: Mutex::default(),
+            most_bytes: None,
+            parent: Some(parent.clone()),
+        }
+    }
+
+    /// Says that nothing is taken any more.
+    pub(crate) fn seal(&self) {
+        self.lock().is_sealed = true;
+    }
+
+    /// Counts bytes that the driver is to be asked for.
+    fn count(&self, blocks: &mut Blocks, size: usize) -> GpuResult<()> {
+        let taken = blocks.taken_bytes.saturating_add(size);
+        if self.most_bytes.is_some_and(|most| taken > most) {
+            return Err(exhausted());
+        }
+        if let Some(parent) = &self.parent {
+            parent.count(&mut parent.lock(), size)?;
+        }
+        blocks.taken_bytes = taken;
+        Ok(())
+    }
+
+    /// Counts bytes that the driver has back, or has never given.
+    fn uncount(&self, blocks: &mut Blocks, size: usize) {
+        blocks.taken_bytes -= size;
+        if let Some(parent) = &self.parent {
+            parent.uncount(&mut parent.lock(), size);
         }
     }
 
@@ -78,12 +118,9 @@ impl Allocator {
     /// Asks the driver for memory, within the limit.
     fn ask(&self, blocks: &mut Blocks, stream: &Stream, size: usize) -> GpuResult<DevicePointer> {
         let (driver, context) = (stream.context().driver(), stream.context().raw());
-        let taken = blocks.taken_bytes.saturating_add(size);
-        if self.most_bytes.is_some_and(|most| taken > most) {
-            return Err(exhausted());
-        }
-        let pointer = driver.allocate(context, size)?;
-        blocks.taken_bytes = taken;
+        self.count(blocks, size)?;
+        let pointer = driver.allocate(context, size);
+        let pointer = pointer.inspect_err(|_| self.uncount(blocks, size))?;
         Ok(pointer)
     }
 
@@ -97,7 +134,8 @@ impl Allocator {
         let pointer = match self.reuse(stream, size)? {
             Some(pointer) => pointer,
             None => match self.cut(stream, size) {
-                Err(error) if error.kind == GpuErrorKind::Exhausted => {
+                // While a stream captures nothing is waited for.
+                Err(error) if error.kind == GpuErrorKind::Exhausted && self.parent.is_none() => {
                     self.trim(stream)?;
                     self.cut(stream, size)?
                 }
@@ -167,6 +205,17 @@ impl Allocator {
         Ok(pointer)
     }
 
+    /// Returns the streams that free blocks belong to.
+    fn owners(&self) -> Vec<Arc<Stream>> {
+        let mut owners: Vec<Arc<Stream>> = Vec::new();
+        for (_, owner) in self.lock().free.values().flatten() {
+            if !owners.iter().any(|known| Arc::ptr_eq(known, owner)) {
+                owners.push(owner.clone());
+            }
+        }
+        owners
+    }
+
     /// Frees large blocks that nobody uses, after what runs is done.
     ///
     /// # Errors
@@ -174,7 +223,10 @@ impl Allocator {
     /// The driver's; that of a lost context.
     pub fn trim(&self, stream: &Stream) -> GpuResult<()> {
         let (driver, context) = (stream.context().driver(), stream.context().raw());
-        driver.synchronize_context(context)?;
+        stream.synchronize()?;
+        self.owners()
+            .iter()
+            .try_for_each(|owner| owner.synchronize())?;
         let mut blocks = self.lock();
         let sizes: Vec<usize> = blocks
             .free
@@ -185,7 +237,7 @@ impl Allocator {
         for size in sizes {
             for (pointer, _) in blocks.free.remove(&size).unwrap_or_default() {
                 blocks.kept_bytes -= size;
-                blocks.taken_bytes -= size;
+                self.uncount(&mut blocks, size);
                 driver.free(context, pointer)?;
             }
         }
@@ -196,7 +248,9 @@ impl Allocator {
     pub(crate) fn close(&self, stream: &Stream) {
         let (driver, context) = (stream.context().driver(), stream.context().raw());
         if self.trim(stream).is_ok() && self.lock().held_bytes == 0 {
-            for slab in std::mem::take(&mut self.lock().slabs) {
+            let slabs = std::mem::take(&mut self.lock().slabs);
+            for slab in slabs {
+                self.uncount(&mut self.lock(), SLAB);
                 let _freed = driver.free(context, slab);
             }
         }
@@ -248,11 +302,14 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         let context = self.stream.context();
-        let note = Note::Give(self.pointer, self.size);
-        context
-            .driver()
-            .note(context.raw(), self.stream.raw(), note);
-        self.allocator.lock().held_bytes -= self.size;
+        let mut blocks = self.allocator.lock();
+        blocks.held_bytes -= self.size;
+        let is_sealed = blocks.is_sealed;
+        drop(blocks);
+        if !is_sealed {
+            let (driver, note) = (context.driver(), Note::Give(self.pointer, self.size));
+            driver.note(context.raw(), self.stream.raw(), note);
+        }
         self.allocator
             .keep(self.pointer, self.size, self.stream.clone());
     }

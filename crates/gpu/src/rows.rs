@@ -213,10 +213,11 @@ fn dims(tensor: &DeviceTensor) -> Vec<usize> {
     tensor.metadata().shape.to_dims().to_vec()
 }
 
-/// Returns memory for `n` elements of `size` bytes that a kernel makes on its way, on the device of other memory.
-fn scratch(like: &DeviceSlice, n: usize, size: usize) -> Result<DeviceSlice, Error> {
+/// Returns memory for `n` elements of `size` bytes that a kernel makes on its way, where its result is: an operand may be
+/// of another stream.
+fn scratch(result: &DeviceSlice, n: usize, size: usize) -> Result<DeviceSlice, Error> {
     let len_bytes = n.saturating_mul(size);
-    let memory: DeviceMemory = memory_of(like)?.shared().allocate(len_bytes)?;
+    let memory: DeviceMemory = memory_of(result)?.shared().allocate(len_bytes)?;
     Ok(DeviceSlice::new(memory, 0..len_bytes).expect("it is the whole"))
 }
 

@@ -8,6 +8,7 @@ use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Placement, PlacementReport, PrepareRule};
+use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, DeviceKind};
 use tfrt_import::onnx::ExternalData;
 use tfrt_ir::{Attribute, Module};
@@ -64,6 +65,8 @@ pub struct HostEvaluator {
     set: InstructionSet,
     /// The device that nodes are placed on, and kernels of devices.
     device: Option<(Placement, DeviceKind, Arc<[OpKernel]>)>,
+    /// Whether the device has a kernel for sections of nodes.
+    replays: bool,
     /// Which nodes were placed, of the model that was compiled last.
     report: RefCell<Option<PlacementReport>>,
     /// The runtime, made when there is something to evaluate.
@@ -87,6 +90,7 @@ impl HostEvaluator {
             end: None,
             set: InstructionSet::best(),
             device: None,
+            replays: false,
             report: RefCell::default(),
             runtime: OnceCell::new(),
         }
@@ -118,6 +122,16 @@ impl HostEvaluator {
             kind: kind.name().to_owned(),
         };
         self.device = Some((placement, kind, kernels));
+        self
+    }
+
+    /// Has nodes that run on the device without the host in between called as a section, if its kernels are registered.
+    pub(crate) fn with_sections_of(mut self, registry: &KernelRegistry) -> HostEvaluator {
+        let name = self
+            .device
+            .as_ref()
+            .map(|(_, kind, _)| format!("{kind}.graph.section"));
+        self.replays = name.is_some_and(|name| registry.get(&name).is_some());
         self
     }
 
@@ -201,6 +215,10 @@ impl Evaluator for HostEvaluator {
     fn runs_on_device(&self, node: &KernelQuery<'_>) -> bool {
         let device = self.device.as_ref();
         device.is_some_and(|(_, kind, kernels)| select(kernels, *kind, node).is_some())
+    }
+
+    fn replays_sections(&self) -> bool {
+        self.replays
     }
 
     fn placed(&self, report: PlacementReport) {

@@ -199,9 +199,9 @@ impl Runtime {
             None => None,
         };
         let placed = |evaluator: HostEvaluator| match &device {
-            Some(device) => {
-                evaluator.on_device(device.name(), device.kind(), self.op_kernels.clone())
-            }
+            Some(device) => evaluator
+                .on_device(device.name(), device.kind(), self.op_kernels.clone())
+                .with_sections_of(self.host.registry()),
             None => evaluator,
         };
         let (file, weights) = match &self.untrusted {

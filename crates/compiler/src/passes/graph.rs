@@ -19,6 +19,7 @@ pub(super) mod pointwise;
 pub(super) mod prepare;
 pub(super) mod quantize;
 pub(super) mod rewrite;
+pub(super) mod section;
 pub(super) mod simplify;
 pub(super) mod store;
 mod types;

@@ -43,6 +43,10 @@ impl Evaluator for Kernels {
         }
     }
 
+    fn replays_sections(&self) -> bool {
+        true
+    }
+
     fn prepares_on_device(&self, _: &KernelQuery<'_>) -> Option<PrepareRule> {
         Some(PrepareRule {
             inputs: &[1],

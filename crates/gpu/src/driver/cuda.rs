@@ -20,16 +20,18 @@ use tfrt_host::memory::{HostBuffer, OwnedWriting};
 use super::load::{self, Functions};
 use super::{
     Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, Fill, FunctionInfo, GpuError,
-    GpuErrorKind, GpuResult, Grid, MemoryInfo, Platform, RawContext, RawEvent, RawFunction,
-    RawModule, RawPinned, RawStream, Transfer,
+    GpuErrorKind, GpuResult, Grid, MemoryInfo, Platform, RawContext, RawEvent, RawExecutable,
+    RawFunction, RawGraph, RawModule, RawPinned, RawStream, Transfer,
 };
 
 mod entered;
+mod graphs;
 mod owned;
 
 use entered::{expect_same, ordinal, positive};
 use owned::{
-    Context, Event, Kernel, Module, Pinned, Right, Stream, Table, call, let_go, lock, pointer,
+    Context, Event, Executable, Graph, Kernel, Module, Pinned, Right, Stream, Table, call, let_go,
+    lock, pointer,
 };
 
 const SUCCESS: u32 = 0;
@@ -49,6 +51,8 @@ struct Inner {
     modules: Table<Module>,
     kernels: Table<Kernel>,
     pinned: Table<Pinned>,
+    graphs: Table<Graph>,
+    executables: Table<Executable>,
 }
 
 impl fmt::Debug for Cuda {
@@ -88,6 +92,8 @@ impl Cuda {
             modules: Table::new(),
             kernels: Table::new(),
             pinned: Table::new(),
+            graphs: Table::new(),
+            executables: Table::new(),
         }));
         let code = call!(cuda.functions(), init(0));
         cuda.check("cuInit", code).map_err(|error| GpuError {
@@ -226,6 +232,7 @@ impl Driver for Cuda {
     fn synchronize_context(&self, context: RawContext) -> GpuResult<()> {
         let call = "cuCtxSynchronize";
         let entered = self.enter(context, call)?;
+        self.expect_no_capture_in(&entered, call)?;
         let streams = self
             .0
             .streams
@@ -259,6 +266,7 @@ impl Driver for Cuda {
             context: entered,
             address: stream.expose_provenance(),
             kept: Mutex::default(),
+            capture: Mutex::default(),
         };
         self.0.streams.add(handle, Arc::new(stream));
         Ok(RawStream(handle))
@@ -266,13 +274,15 @@ impl Driver for Cuda {
 
     fn destroy_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
         let call = "cuStreamDestroy";
-        self.stream(context, stream, call)?;
+        let found = self.stream(context, stream, call)?;
+        found.expect_no_capture(call)?;
         self.0.streams.take(stream.0, call).map(drop)
     }
 
     fn query_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<bool> {
         let call = "cuStreamQuery";
         let stream = self.stream(context, stream, call)?;
+        stream.expect_no_capture(call)?;
         let n_copies = lock(&stream.kept).n_copies;
         match call!(self.functions(), stream_query(pointer(stream.address))) {
             NOT_READY => Ok(false),
@@ -287,6 +297,7 @@ impl Driver for Cuda {
     fn synchronize_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
         let call = "cuStreamSynchronize";
         let stream = self.stream(context, stream, call)?;
+        stream.expect_no_capture(call)?;
         let n_copies = lock(&stream.kept).n_copies;
         let code = call!(
             self.functions(),
@@ -303,6 +314,7 @@ impl Driver for Cuda {
             self.stream(context, stream, call)?,
             self.event(context, event, call)?,
         );
+        stream.expect_no_capture(call)?;
         let code = call!(
             self.functions(),
             stream_wait(pointer(stream.address), pointer(event.address), 0)
@@ -347,6 +359,7 @@ impl Driver for Cuda {
             self.stream(context, stream, call)?,
             self.event(context, event, call)?,
         );
+        stream.expect_no_capture(call)?;
         let mut record = lock(&event.record);
         let kept = lock(&stream.kept);
         let code = call!(
@@ -478,6 +491,9 @@ impl Driver for Cuda {
     fn copy(&self, context: RawContext, stream: RawStream, transfer: Transfer) -> GpuResult<()> {
         let call = "cuMemcpyAsync";
         let stream = self.stream(context, stream, call)?;
+        if !matches!(transfer, Transfer::Within { .. }) {
+            stream.expect_no_capture(call)?;
+        }
         let queue = pointer(stream.address);
         // So that a record behind this copy knows of it.
         let mut kept = lock(&stream.kept);
@@ -766,5 +782,34 @@ impl Driver for Cuda {
             )
         );
         self.check_in(&stream.context, call, code)
+    }
+
+    fn begin_capture(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
+        self.begin(context, stream)
+    }
+
+    fn end_capture(&self, context: RawContext, stream: RawStream) -> GpuResult<RawGraph> {
+        self.end(context, stream)
+    }
+
+    fn instantiate(&self, context: RawContext, graph: RawGraph) -> GpuResult<RawExecutable> {
+        self.make(context, graph)
+    }
+
+    fn destroy_graph(&self, context: RawContext, graph: RawGraph) -> GpuResult<()> {
+        self.take_graph(context, graph)
+    }
+
+    unsafe fn launch_graph(
+        &self,
+        context: RawContext,
+        stream: RawStream,
+        executable: RawExecutable,
+    ) -> GpuResult<()> {
+        self.launch_made(context, stream, executable)
+    }
+
+    fn destroy_executable(&self, context: RawContext, executable: RawExecutable) -> GpuResult<()> {
+        self.take_made(context, executable)
     }
 }

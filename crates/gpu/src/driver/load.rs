@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "opening a library; types of its functions")]
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::path::Path;
 
 use cudarc::driver::sys;
@@ -41,6 +41,8 @@ macro_rules! functions {
             pub(super) elapsed: unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> u32,
             /// Tells the parameters of kernels, since CUDA 12.4.
             pub(super) parameter: Option<unsafe extern "C" fn(sys::CUfunction, usize, *mut usize, *mut usize) -> u32>,
+            /// Captures and launches graphs, if the driver does.
+            pub(super) graphs: Option<GraphFunctions>,
             /// Makes contexts: in this form in every driver, and not in the newest headers.
             pub(super) context_create: unsafe extern "C" fn(*mut sys::CUcontext, c_uint, sys::CUdevice) -> u32,
             // Invariant: the functions are of this library, which stays open as long as they are there.
@@ -73,11 +75,12 @@ macro_rules! functions {
                 let parameter = unsafe { library.get("cuFuncGetParamInfo") }.ok().map(|function| *function);
                 // SAFETY: it has the type of the field.
                 let context_create = unsafe { library.get("cuCtxCreate_v2") }.ok().map(|function| *function);
+                let graphs = GraphFunctions::of(&library);
                 if context_create.is_none() {
                     missing.push("cuCtxCreate_v2");
                 }
                 match ($($name,)* error_name, elapsed, context_create) {
-                    ($(Ok($name),)* Some(error_name), Some(elapsed), Some(context_create)) => Ok(Functions { $($name,)* error_name, elapsed, parameter, context_create, _library: library }),
+                    ($(Ok($name),)* Some(error_name), Some(elapsed), Some(context_create)) => Ok(Functions { $($name,)* error_name, elapsed, parameter, graphs, context_create, _library: library }),
                     _ => Err(missing),
                 }
             }
@@ -126,6 +129,45 @@ functions! {
     module_global = cuModuleGetGlobal_v2(pointer: *mut sys::CUdeviceptr, bytes: *mut usize, module: sys::CUmodule, name: *const c_char);
     function_attribute = cuFuncGetAttribute(value: *mut c_int, attribute: sys::CUfunction_attribute, function: sys::CUfunction);
     launch = cuLaunchKernel(function: sys::CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: sys::CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);
+}
+
+/// Makes a table of functions that a library has all of, or is taken to have none of.
+///
+/// `group! { Graphs { launch = cuGraphLaunch(..); } }` makes `struct Graphs` with such a field, and `Graphs::of`.
+macro_rules! group {
+    ($(#[$doc:meta])* $group:ident {
+        $($name:ident = $symbol:ident($($argument:ident: $kind:ty),*);)*
+    }) => {
+        $(#[$doc])*
+        pub(super) struct $group {
+            $(pub(super) $name: unsafe extern "C" fn($($kind),*) -> u32,)*
+        }
+
+        $(const _: unsafe fn($($kind),*) -> sys::CUresult = sys::$symbol;)*
+
+        impl $group {
+            fn of(library: &Library) -> Option<$group> {
+                $(
+                    // SAFETY: the function of this name has this type in every driver; the check above compares it
+                    // with NVIDIA's headers.
+                    let $name = unsafe { library.get::<unsafe extern "C" fn($($kind),*) -> u32>(stringify!($symbol)) };
+                )*
+                Some($group { $($name: *$name.ok()?,)* })
+            }
+        }
+    };
+}
+
+group! {
+    /// The driver's functions for graphs. All give a code.
+    GraphFunctions {
+        begin = cuStreamBeginCapture_v2(stream: sys::CUstream, mode: sys::CUstreamCaptureMode);
+        end = cuStreamEndCapture(stream: sys::CUstream, graph: *mut sys::CUgraph);
+        instantiate = cuGraphInstantiateWithFlags(executable: *mut sys::CUgraphExec, graph: sys::CUgraph, flags: c_ulonglong);
+        launch = cuGraphLaunch(executable: sys::CUgraphExec, stream: sys::CUstream);
+        destroy_executable = cuGraphExecDestroy(executable: sys::CUgraphExec);
+        destroy_graph = cuGraphDestroy(graph: sys::CUgraph);
+    }
 }
 
 /// Opens the driver that the system has.

@@ -16,14 +16,15 @@ use tfrt_host::memory::{HostBuffer, OwnedWriting};
 use super::library::{LibraryCall, Member};
 use super::{
     Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, Fill, FunctionInfo, GpuError,
-    GpuErrorKind, GpuResult, Grid, MemoryInfo, Note, Platform, RawContext, RawEvent, RawFunction,
-    RawModule, RawPinned, RawStream, Transfer,
+    GpuErrorKind, GpuResult, Grid, MemoryInfo, Note, Platform, RawContext, RawEvent, RawExecutable,
+    RawFunction, RawGraph, RawModule, RawPinned, RawStream, Transfer,
 };
 
 mod call;
 mod clock;
 mod exchange;
 mod findings;
+mod graph;
 mod lanes;
 mod library;
 mod memory;
@@ -36,6 +37,7 @@ pub use options::{Policy, SimOptions};
 
 use call::Entered;
 use clock::{Clock, Epoch};
+use graph::{Executable, Graph};
 use memory::Memory;
 use queue::{Queues, Work};
 
@@ -53,6 +55,8 @@ struct State {
     events: BTreeMap<u64, Event>,
     modules: BTreeMap<u64, (u64, Arc<ptx::Module>)>,
     pinned: BTreeMap<u64, Pinned>,
+    graphs: BTreeMap<u64, Graph>,
+    executables: BTreeMap<u64, Executable>,
     used_bytes: Vec<usize>,
     next: u64,
     // The number of calls so far, and those that fail.
@@ -105,6 +109,8 @@ impl Sim {
             events: BTreeMap::new(),
             modules: BTreeMap::new(),
             pinned: BTreeMap::new(),
+            graphs: BTreeMap::new(),
+            executables: BTreeMap::new(),
             used_bytes: vec![0; n],
             next: 1,
             n_calls: 0,
@@ -139,6 +145,9 @@ impl Sim {
             ("events", state.events.len()),
             ("modules", state.modules.len()),
             ("pinned buffers", state.pinned.len()),
+            ("captures", state.n_captures()),
+            ("graphs", state.graphs.len()),
+            ("executable graphs", state.executables.len()),
             ("uses of contexts", n_contexts),
             ("rights of copies", state.queues.kept.len()),
         ];
@@ -289,6 +298,7 @@ impl Driver for Sim {
     fn synchronize_context(&self, context: RawContext) -> GpuResult<()> {
         let mut call = self.enter("cuCtxSynchronize")?;
         call.context(context)?;
+        call.expect_no_capture_in(context)?;
         let of_context = |queues: &Queues| -> Vec<usize> {
             (0..queues.all.len())
                 .filter(|at| queues.all[*at].context == context.0)
@@ -314,6 +324,7 @@ impl Driver for Sim {
     fn destroy_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
         let mut call = self.enter("cuStreamDestroy")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         // Copies that the host has not heard of keep their rights no longer.
         call.run_until(context, |queues| queues.is_idle(at))?;
         let clock = call.state.queues.all[at].clock.clone();
@@ -325,6 +336,7 @@ impl Driver for Sim {
     fn query_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<bool> {
         let mut call = self.enter("cuStreamQuery")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         let State { queues, memory, .. } = &mut *call.state;
         if let Err((context, trap)) = queues.run(1, memory) {
             call.state.lose(context, trap.0);
@@ -341,6 +353,7 @@ impl Driver for Sim {
     fn synchronize_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
         let mut call = self.enter("cuStreamSynchronize")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         call.run_until(context, |queues| queues.is_idle(at))?;
         let clock = call.state.queues.all[at].clock.clone();
         call.learn(&clock);
@@ -350,6 +363,7 @@ impl Driver for Sim {
     fn wait_event(&self, context: RawContext, stream: RawStream, event: RawEvent) -> GpuResult<()> {
         let mut call = self.enter("cuStreamWaitEvent")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         call.event(context, event)?;
         let Some((epoch, clock)) = call.state.events[&event.0].record.clone() else {
             let text = format!(
@@ -394,6 +408,7 @@ impl Driver for Sim {
     ) -> GpuResult<()> {
         let mut call = self.enter("cuEventRecord")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         call.event(context, event)?;
         let epoch = call.push(at, "record", Work::Record);
         let clock = call.state.queues.all[at].clock.clone();
@@ -600,7 +615,10 @@ impl Driver for Sim {
             Transfer::Down { .. } => "copy to the host",
             Transfer::Within { .. } => "copy within the device",
         };
-        call.push(at, name, Work::Copy(transfer));
+        if !matches!(transfer, Transfer::Within { .. }) {
+            call.expect_no_capture(at)?;
+        }
+        call.push_or_record(at, name, Work::Copy(transfer));
         call.context(context)
     }
 
@@ -621,7 +639,7 @@ impl Driver for Sim {
                 format!("{at} is no place for {value:?}"),
             );
         }
-        call.push(queue, "fill", Work::Fill { at: at.0, value, n });
+        call.push_or_record(queue, "fill", Work::Fill { at: at.0, value, n });
         call.context(context)
     }
 
@@ -788,7 +806,7 @@ impl Driver for Sim {
             return call.found("CUDA_ERROR_INVALID_VALUE", FindingKind::OutOfBounds, text);
         }
         let name = format!("launch of {}", found.name);
-        call.push(
+        call.push_or_record(
             at,
             &name,
             Work::Launch {
@@ -804,6 +822,7 @@ impl Driver for Sim {
     fn call(&self, context: RawContext, stream: RawStream, library: LibraryCall) -> GpuResult<()> {
         let mut call = self.enter("library")?;
         let at = call.stream(context, stream)?;
+        call.expect_no_capture(at)?;
         let name = match &library {
             LibraryCall::Scale { .. } => "a sum of vectors",
             LibraryCall::Product { .. } => "a product of matrices",
@@ -821,7 +840,9 @@ impl Driver for Sim {
         let mut call = self.enter("exchange")?;
         let mut streams = Vec::new();
         for member in members {
-            streams.push(call.stream(member.context, member.stream)?);
+            let at = call.stream(member.context, member.stream)?;
+            call.expect_no_capture(at)?;
+            streams.push(at);
         }
         let all = members.iter().map(|member| member.exchanges.clone());
         let exchanges = Arc::new(all.collect());
@@ -850,6 +871,42 @@ impl Driver for Sim {
             .try_for_each(|member| call.context(member.context))
     }
 
+    fn begin_capture(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
+        let mut call = self.enter("cuStreamBeginCapture")?;
+        call.begin_capture(context, stream)
+    }
+
+    fn end_capture(&self, context: RawContext, stream: RawStream) -> GpuResult<RawGraph> {
+        let mut call = self.enter("cuStreamEndCapture")?;
+        call.end_capture(context, stream)
+    }
+
+    fn instantiate(&self, context: RawContext, graph: RawGraph) -> GpuResult<RawExecutable> {
+        let mut call = self.enter("cuGraphInstantiate")?;
+        call.instantiate(context, graph)
+    }
+
+    fn destroy_graph(&self, context: RawContext, graph: RawGraph) -> GpuResult<()> {
+        let mut call = self.enter("cuGraphDestroy")?;
+        call.destroy_graph(context, graph)
+    }
+
+    #[expect(unsafe_code, reason = "the trait's function; nothing here is unsafe")]
+    unsafe fn launch_graph(
+        &self,
+        context: RawContext,
+        stream: RawStream,
+        executable: RawExecutable,
+    ) -> GpuResult<()> {
+        let mut call = self.enter("cuGraphLaunch")?;
+        call.launch_graph(context, stream, executable)
+    }
+
+    fn destroy_executable(&self, context: RawContext, executable: RawExecutable) -> GpuResult<()> {
+        let mut call = self.enter("cuGraphExecDestroy")?;
+        call.destroy_executable(context, executable)
+    }
+
     fn note(&self, context: RawContext, stream: RawStream, note: Note) {
         let mut call = Entered {
             state: self.lock(),
@@ -860,7 +917,7 @@ impl Driver for Sim {
                 Note::Take(..) => "the taking of memory",
                 Note::Give(..) => "the giving back of memory",
             };
-            call.push(at, name, Work::Note(note));
+            call.push_or_record(at, name, Work::Note(note));
         }
     }
 }

@@ -157,7 +157,7 @@ unsafe fn launch(
     n: usize,
     arguments: &[Argument<'_>],
 ) -> Result<(), Error> {
-    let programs = &shared.kernels.programs;
+    let programs = &shared.common.kernels.programs;
     // Held until the launch is queued: a kernel that somebody else gives back is used no more.
     let kernels = programs.kernels.lock();
     let mut kernels = kernels.unwrap_or_else(PoisonError::into_inner);

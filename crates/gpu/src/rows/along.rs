@@ -82,11 +82,11 @@ pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let n_rows = out.metadata().n_elements()?;
     let (y, x) = (elements(&out), elements(call.input(0)?));
     let work = move || {
-        let (x, inner) = together(x, &from, &is_reduced)?;
+        let (x, inner) = together(&y, x, &from, &is_reduced)?;
         let x = match how.before {
             None => x,
             Some(before) => {
-                let made = scratch(&x, n * n_rows, 4)?;
+                let made = scratch(&y, n * n_rows, 4)?;
                 kernels::unary((before, Number::F32), &made, &x, n * n_rows, None)?;
                 made
             }
@@ -106,6 +106,7 @@ pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
 /// Returns elements in an order in which the axes that are reduced lie side by side, and how far apart elements along them
 /// are.
 fn together(
+    like: &DeviceSlice,
     x: DeviceSlice,
     from: &[usize],
     is_reduced: &[bool],
@@ -134,7 +135,7 @@ fn together(
     let own = row_major(from);
     let order: Vec<usize> = kept.iter().chain(&reduced).copied().collect();
     let to: Vec<usize> = order.iter().map(|at| from[*at]).collect();
-    let moved = scratch(&x, to.iter().product(), 4)?;
+    let moved = scratch(like, to.iter().product(), 4)?;
     let steps = order.iter().map(|at| own[*at]).collect();
     rearrange(4, &moved, &x, &to, steps)?;
     Ok((moved, 1))

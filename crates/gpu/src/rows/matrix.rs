@@ -86,7 +86,7 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
                 return Ok::<_, Error>(slice);
             }
             // One of each batch, though some are the same.
-            let repeated = scratch(&slice, n_batches * each, number.size())?;
+            let repeated = scratch(&c, n_batches * each, number.size())?;
             let mut to = batch.clone();
             to.push(each);
             let mut own = own.to_vec();

@@ -198,7 +198,7 @@ pub(super) fn binary(call: &OpCall<'_>) -> Result<OpResults, Error> {
             // Both are repeated first, so that all lie alike.
             true => {
                 let n = to.iter().product();
-                let [whole_x, whole_y] = [&x, &y].map(|own| scratch(own, n, number.size()));
+                let [whole_x, whole_y] = [(); 2].map(|()| scratch(&z, n, number.size()));
                 let (whole_x, whole_y) = (whole_x?, whole_y?);
                 let [x_steps, y_steps] = steps;
                 rearrange(number.size(), &whole_x, &x, &to, x_steps)?;

@@ -23,6 +23,7 @@ pub(super) fn run(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let result = elements(&out);
     let typed = memory_of(&result)?
         .shared()
+        .common
         .kernels
         .programs
         .typed(&text, &own)?;

@@ -93,6 +93,7 @@ fn windows(
 
 /// Returns images with channels first: themselves, or a copy.
 fn channels_first(
+    like: &DeviceSlice,
     x: DeviceSlice,
     [n, c, h, w]: [usize; 4],
     is_first: bool,
@@ -100,7 +101,7 @@ fn channels_first(
     if is_first {
         return Ok(x);
     }
-    let made = scratch(&x, n * c * h * w, 4)?;
+    let made = scratch(like, n * c * h * w, 4)?;
     rearrange(4, &made, &x, &[n, c, h, w], vec![h * w * c, 1, w * c, c])?;
     Ok(made)
 }
@@ -151,8 +152,8 @@ pub(super) fn conv2d(call: &OpCall<'_>) -> Result<OpResults, Error> {
         elements(call.input(1)?),
     );
     let work = move || {
-        let x = channels_first(x, from, is_first)?;
-        let filters = scratch(&f, height * width * depth * n_filters, 4)?;
+        let x = channels_first(&y, x, from, is_first)?;
+        let filters = scratch(&y, height * width * depth * n_filters, 4)?;
         let steps = vec![1, n_filters, width * depth * n_filters, depth * n_filters];
         rearrange(4, &filters, &f, &[n_filters, depth, height, width], steps)?;
         in_order(&y, to, is_first, |y| {
@@ -183,7 +184,7 @@ pub(super) fn pool(call: &OpCall<'_>) -> Result<OpResults, Error> {
     };
     let (y, x) = (elements(&out), elements(call.input(0)?));
     let work = move || {
-        let x = channels_first(x, from, is_first)?;
+        let x = channels_first(&y, x, from, is_first)?;
         in_order(&y, to, is_first, |y| {
             kernels::windows::pool(name, y, &x, pool)
         })

@@ -12,6 +12,8 @@ use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::memory::HostBuffer;
 
+mod graphs;
+
 const PTX: &str = include_str!("../../kernels/conformance.ptx");
 
 /// A simulated driver of two devices, and two streams of the first.
@@ -452,7 +454,7 @@ const PENDING: &[Case] = &[
 
 #[test]
 fn each_wrong_use_is_found_under_every_policy() {
-    for (what, kind, run) in CASES {
+    for (what, kind, run) in CASES.iter().chain(graphs::CASES) {
         for policy in Policy::ALL {
             for seed in 0..4 {
                 let bed = Bed::new(policy, seed);
@@ -497,6 +499,17 @@ fn what_is_right_is_no_finding() {
             bed.wait(1, event);
             bed.note(1, Note::Take(one, 64));
             bed.fill(1, one);
+            // Launches of one graph wait for each other, and take and give its memory each.
+            let graph = bed.captured(|| {
+                bed.note(0, Note::Take(two, 64));
+                bed.fill(0, two);
+                bed.note(0, Note::Give(two, 64));
+            });
+            bed.record(1, event);
+            bed.wait(0, event);
+            for stream in [0, 0, 1, 0, 1] {
+                bed.replay(stream, graph);
+            }
             bed.finish();
             assert_eq!(bed.sim.findings(), []);
         }

@@ -10,6 +10,8 @@ use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::{OpenError, OpenOptions, Placements, Runtime, Tensor};
 
+mod graphs;
+
 /// A model of which all but the cosine is for the GPU.
 const MODEL: &str = r#"
 func.func @main(%x: tensor<?x3xf32>) -> tensor<?x2xf32> attributes {

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, BlockId, Location, Module, OpId, OpState, Type, ValueId};
 use tfrt_ops::Table;
 
-use super::{lower, node, scope};
+use super::{lower, node, place, scope, section};
 
 /// The operation that calls a function.
 pub(in crate::passes) const CALL: &str = "graph.call";
@@ -345,10 +345,18 @@ impl Lifting<'_> {
 
 /// Returns the kernel of a call: the callee is private, and the program's.
 pub(super) fn kernel(module: &Module, op: OpId, operands: Vec<ValueId>) -> OpState {
-    let callee = module.op(op).attribute(CALLEE).cloned();
-    OpState::new("tfrt.call")
+    let data = module.op(op);
+    let attribute = |name| data.attribute(name).cloned().unwrap_or(Attribute::Unit);
+    let section = section::kernel_of(module, op);
+    let state = OpState::new(section.as_deref().unwrap_or("tfrt.call"))
         .operands(operands)
-        .attribute(CALLEE, callee.unwrap_or(Attribute::Unit))
+        .attribute(CALLEE, attribute(CALLEE));
+    match section {
+        None => state,
+        Some(_) => state
+            .attribute("device", attribute(place::DEVICE))
+            .attribute("fixed", attribute(section::FIXED)),
+    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,15 @@ pub(super) struct Stream {
     pub(super) context: Arc<Context>,
     pub(super) address: usize,
     pub(super) kept: Mutex<Kept>,
+    // The state of a capture that is under way.
+    pub(super) capture: Mutex<Option<Capture>>,
+}
+
+/// State of a capture.
+#[derive(Default)]
+pub(super) struct Capture {
+    // Whether a call has spoiled it.
+    pub(super) is_spoiled: bool,
 }
 
 /// Rights of copies that may not be over, by number.
@@ -81,6 +90,22 @@ pub(super) struct Pinned {
     pub(super) buffer: HostBuffer,
     // The right that the device has while the buffer is lent.
     pub(super) lent: Mutex<Option<OwnedWriting>>,
+}
+
+pub(super) struct Graph {
+    pub(super) functions: Arc<Functions>,
+    pub(super) context: Arc<Context>,
+    pub(super) address: usize,
+    // The kernel of its last launch.
+    pub(super) last: Option<Arc<Kernel>>,
+}
+
+pub(super) struct Executable {
+    pub(super) functions: Arc<Functions>,
+    pub(super) context: Arc<Context>,
+    pub(super) address: usize,
+    // The kernel of its last launch.
+    pub(super) last: Option<Arc<Kernel>>,
 }
 
 impl<T> Table<T> {
@@ -153,6 +178,24 @@ impl Drop for Module {
     fn drop(&mut self) {
         let _entered = call!(self.functions, set_current(pointer(self.context.address)));
         let _unloaded = call!(self.functions, module_unload(pointer(self.address)));
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
+        if let Some(graphs) = &self.functions.graphs {
+            let _destroyed = call!(graphs, destroy_graph(pointer(self.address)));
+        }
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
+        if let Some(graphs) = &self.functions.graphs {
+            let _destroyed = call!(graphs, destroy_executable(pointer(self.address)));
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub enum FindingKind {
     UnrecordedEvent,
     /// Something is taken away while a command needs it.
     DestroyedInUse,
+    /// A call that can't be part of a graph, for a stream that captures: waiting, asking, copies from and to the host.
+    Capture,
 }
 
 impl fmt::Display for Finding {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::clock::{Clock, Epoch};
 use super::exchange::Part;
+use super::graph::Capture;
 use super::library::Using;
 use super::memory::{Access, CommandId, Memory, Trap};
 use super::ptx::Module;
@@ -52,6 +53,8 @@ pub(super) struct Queue {
     pub(super) context: u64,
     pub(super) is_destroyed: bool,
     pub(super) clock: Clock,
+    // What it records while it captures.
+    pub(super) capture: Option<Capture>,
     commands: VecDeque<Command>,
     // The number of the last command that is done.
     n_done: u32,
@@ -89,6 +92,7 @@ impl Queues {
             context,
             is_destroyed: false,
             clock: Clock::default(),
+            capture: None,
             commands: VecDeque::new(),
             n_done: 0,
         });
@@ -193,6 +197,7 @@ impl Queues {
                 queue.n_done = last.epoch.number;
             }
             queue.commands.clear();
+            queue.capture = None;
         }
         self.kept.retain(|kept| kept.context != context);
     }
