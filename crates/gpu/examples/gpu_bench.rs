@@ -20,6 +20,9 @@ use tfrt_host::memory::HostBuffer;
 use tfrt_host::{DeviceRef, HostContext};
 use tfrt_tensor::TensorFormat;
 
+#[path = "../tests/library/streams.rs"]
+mod streams;
+
 const CONFORMANCE: &str = include_str!("../kernels/conformance.ptx");
 
 fn main() {
@@ -33,6 +36,13 @@ fn main() {
     let driver: Arc<dyn Driver> = Arc::new(cuda);
     bare(&driver);
     memory(&driver);
+    let size = streams::Size {
+        n_launches: 1000,
+        len_bytes: 64 << 20,
+    };
+    streams::measure(&driver, size, &mut |name, unit, one| {
+        report(name, unit, one)
+    });
     Bed::new(driver).run();
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Plan {
     fixed: Vec<(usize, DeviceTensor)>,
     /// Where the graph reads what calls bring.
     inputs: Vec<DeviceTensor>,
-    /// What it makes.
+    /// Its results.
     results: Vec<DeviceTensor>,
     /// The memory of what it makes on its way.
     _lane: Arc<Shared>,

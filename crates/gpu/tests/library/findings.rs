@@ -186,6 +186,20 @@ const CASES: &[Case] = &[
         },
     ),
     (
+        "a stream writes what another reads beside it",
+        FindingKind::Race,
+        |bed| {
+            let (one, event) = (bed.block(64), bed.event());
+            let (two, three) = (bed.block(64), bed.block(64));
+            bed.fill(0, one);
+            bed.record(0, event);
+            bed.wait(1, event);
+            bed.copy(0, one, two);
+            bed.copy(1, one, three);
+            bed.fill(0, one);
+        },
+    ),
+    (
         "memory is given to another stream without an event",
         FindingKind::Race,
         |bed| {

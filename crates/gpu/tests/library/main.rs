@@ -6,3 +6,4 @@ mod memory;
 mod programs;
 mod rows;
 mod sim;
+mod streams;

@@ -55,6 +55,17 @@ fn memory_is_given_back_to_the_driver_when_nothing_runs_that_uses_it() {
 }
 
 #[test]
+fn two_that_hold_memory_hold_different_blocks() {
+    under_all_policies(|allocator, streams| {
+        for _ in 0..3 {
+            let both = [(); 2].map(|()| allocator.take(&streams[0], LARGE).unwrap());
+            assert_eq!(allocator.held_and_kept(), (2 * LARGE, 0));
+            drop(both);
+        }
+    });
+}
+
+#[test]
 fn no_more_memory_is_taken_than_the_limit_says() {
     let sim = Sim::new(SimOptions::default());
     let context = Context::primary(Arc::new(sim.clone()), 0).unwrap();

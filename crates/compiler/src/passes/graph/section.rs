@@ -86,7 +86,7 @@ fn is_long(module: &Module, ops: &[OpId]) -> bool {
 /// The operations of a block in layers: those of the host, and behind them those of a device that wait for them.
 #[derive(Default)]
 struct Layers {
-    /// What runs when the model is opened.
+    /// Operations that run when the model is opened.
     first: Vec<OpId>,
     on_host: Vec<Vec<OpId>>,
     on_device: Vec<Vec<OpId>>,

@@ -46,7 +46,7 @@ pub(super) struct Capture {
     is_spoiled: bool,
 }
 
-/// What was captured.
+/// Commands that were captured.
 #[derive(Debug)]
 pub(super) struct Graph {
     context: u64,
