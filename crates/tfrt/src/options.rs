@@ -244,6 +244,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
     pub max_device_memory: Option<usize>,
 
+    /// Launch each kernel of a model on a GPU for itself, instead of the graphs that calls alike were captured as
+    #[cfg(feature = "gpu")]
+    #[arg(long, requires = "device")]
+    pub no_gpu_graphs: bool,
+
     #[cfg(feature = "dist")]
     #[command(flatten)]
     pub member: MemberOptions,

@@ -259,6 +259,10 @@ impl Bench {
         if let Some(device) = &options.device {
             device.add_to(&runtime, options.max_device_memory)?;
         }
+        #[cfg(feature = "gpu")]
+        if options.no_gpu_graphs {
+            tfrt::gpu::use_graphs(runtime.host(), false);
+        }
         let exceeded = Exceeded {
             host: runtime.host(),
             exhausted: None,

@@ -298,6 +298,10 @@ impl<'a> Run<'a> {
         if let Some(device) = &options.device {
             device.add_to(&runtime, options.max_device_memory)?;
         }
+        #[cfg(feature = "gpu")]
+        if options.no_gpu_graphs {
+            tfrt::gpu::use_graphs(runtime.host(), false);
+        }
         #[cfg(all(feature = "dist", target_os = "linux"))]
         processes::use_if_asked(runtime.host());
         let session = Session {

@@ -78,6 +78,11 @@ pub struct BenchOptions {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
     pub max_device_memory: Option<usize>,
 
+    /// Launch each kernel of a model on a GPU for itself, instead of the graphs that calls alike were captured as
+    #[cfg(feature = "gpu")]
+    #[arg(long, requires = "device")]
+    pub no_gpu_graphs: bool,
+
     #[cfg(feature = "plugins")]
     #[command(flatten)]
     pub plugins: UsedPlugins,

@@ -74,6 +74,12 @@ fn what_needs_more_memory_of_a_gpu_than_is_allowed_fails() {
     assert_eq!(refused.status.code(), Some(5), "{told}");
     let given = run("2MiB");
     assert_eq!(given.status.code(), Some(0), "{}", text(&given.stderr));
+    let simulated = ["run", "--device", "gpu:0", "--gpu-driver", "sim"];
+    let plain = tfrt(
+        &[&simulated[..], &["--random", "--no-gpu-graphs"]].concat(),
+        &path,
+    );
+    assert_eq!(text(&plain.stdout), text(&given.stdout));
 }
 
 #[cfg(not(feature = "gpu"))]
