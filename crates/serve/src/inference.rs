@@ -43,7 +43,6 @@ pub(crate) async fn infer(
 ) -> Result<Inferred, Refusal> {
     let called = Instant::now();
     let n_rows = rows(&inputs);
-    surroundings.trace.calls(model);
     // Elements may take more memory than the text that they were read of, strings and rows that are filled up above all.
     let n_bytes = inputs.iter().map(|(_, tensor)| bytes_of(tensor)).sum();
     if let Err(refusal) = surroundings.ticket.hold(n_bytes) {

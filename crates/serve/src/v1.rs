@@ -49,7 +49,7 @@ pub(crate) async fn predict(
 ) -> Result<Response<Payload>, Refusal> {
     let shared = &exchange.shared;
     let model = shared.repository.find(name, version)?;
-    let counted = Counted::new(&model, exchange.began);
+    let counted = Counted::new(&model, exchange.began, &exchange.trace);
     let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
     let body = read(upload, &shared.limits, &ticket, 0).await?;
     let (by_rows, inputs) = inputs_of(&model, &body)?;

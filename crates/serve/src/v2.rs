@@ -12,6 +12,7 @@ use crate::http::{Exchange, Payload, Upload, read, unless_gone};
 use crate::inference::{self, Surroundings, count_failure};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
+use crate::traces::Trace;
 
 pub(crate) mod data;
 pub(crate) mod generate;
@@ -36,7 +37,7 @@ pub(crate) async fn infer(
 ) -> Result<Response<Payload>, Refusal> {
     let shared = &exchange.shared;
     let model = shared.repository.find(name, version)?;
-    let counted = Counted::new(&model, exchange.began);
+    let counted = Counted::new(&model, exchange.began, &exchange.trace);
     let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
     let json_length = json_length(headers)?;
     let body = read(upload, &shared.limits, &ticket, json_length.unwrap_or(0)).await?;
@@ -122,7 +123,9 @@ pub(crate) struct Counted<'m> {
 }
 
 impl<'m> Counted<'m> {
-    pub fn new(model: &'m Arc<Loaded>, began: Instant) -> Counted<'m> {
+    /// Begins a request to a model, which its span names from now on.
+    pub fn new(model: &'m Arc<Loaded>, began: Instant, trace: &Trace) -> Counted<'m> {
+        trace.calls(model);
         Counted {
             model: Some(model),
             began,

@@ -64,7 +64,7 @@ fn find(call: &Call, name: &str, version: &str) -> Result<Arc<Loaded>, Refusal> 
 /// Answers one request for inference.
 pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<InferResponse, Refusal> {
     let model = find(&call, &request.model_name, &request.model_version)?;
-    let counted = Counted::new(&model, call.began);
+    let counted = Counted::new(&model, call.began, &call.trace);
     // One of a stream is admitted by itself.
     let ticket = call.admitted(|| request.encoded_len())?;
     let asked = convert::timeout(&request)?;

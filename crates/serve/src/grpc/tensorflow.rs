@@ -100,7 +100,7 @@ fn find(call: &Call, spec: Option<ModelSpec>) -> Result<(Arc<Loaded>, ModelSpec)
 
 async fn predict(call: Call, mut request: PredictRequest) -> Result<PredictResponse, Refusal> {
     let (model, spec) = find(&call, request.model_spec.take())?;
-    let counted = Counted::new(&model, call.began);
+    let counted = Counted::new(&model, call.began, &call.trace);
     let ticket = call.admitted(|| request.encoded_len())?;
     let wanted = wanted(&model, &request.output_filter)?;
     let inputs = inputs(&model, request, call.shared.limits.max_request_bytes)?;

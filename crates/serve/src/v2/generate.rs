@@ -55,7 +55,7 @@ async fn answer(
 ) -> Result<Result<Vec<u8>, Refusal>, Refusal> {
     let shared = &exchange.shared;
     let model = shared.repository.find(name, version)?;
-    let counted = Counted::new(&model, exchange.began);
+    let counted = Counted::new(&model, exchange.began, &exchange.trace);
     let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
     let body = read(upload, &shared.limits, &ticket, 0).await?;
     let request = request::parse(&model, &body)?;

@@ -251,6 +251,8 @@ fn request_over_http_is_a_span_below_that_of_its_client() {
     assert_eq!((&other.trace, &other.parent), (&predict.trace, &predict.id));
     // A mistake of a client is no error of the server.
     assert_eq!(generate.of("http.response.status_code"), "400");
+    // What was asked of a model is told with it, whatever was wrong.
+    assert_eq!(generate.of("tfrt.model.name"), "m");
     assert_eq!(
         (generate.code(), generate.of("error.type")),
         (0, String::new())

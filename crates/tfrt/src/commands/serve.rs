@@ -57,7 +57,11 @@ pub fn serve(options: &ServeOptions, console: &Console) -> Result<ExitStatus, Fa
         console.document(&document, || format!("warning: {}\n", line(verdict)));
     }
     if n_refused == verdicts.len() {
-        return Err(Failure::Told(ExitStatus::Rejected));
+        return Err(Failure::Rejected {
+            code: None,
+            message: "there is no model that can be served".to_owned(),
+            help: None,
+        });
     }
     let server = start(options, &runtime, repository, &addresses)?;
     tell_ready(&server, options, began, console)?;
