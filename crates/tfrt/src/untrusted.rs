@@ -55,6 +55,7 @@ impl Untrusted {
     /// Dialects of which a program that nobody vouches for has no kernels.
     pub const REFUSED: &[&str] = &[
         "btf",
+        "cuda",
         "tfrt_cuda",
         "tfrt_cuda_test",
         "tfrt_dist",
