@@ -441,7 +441,7 @@ fn programs_of_strangers_have_no_harmful_kernels() {
             &[],
             &one(kernel),
             1,
-            "note: --untrusted leaves out the kernels of btf, tfrt_cuda, tfrt_cuda_test, tfrt_dist, tfrt_gpu, tfrt_test",
+            "note: --untrusted leaves out the kernels of btf, cuda, tfrt_cuda, tfrt_cuda_test, tfrt_dist, tfrt_gpu, tfrt_test",
         );
     }
 }
