@@ -31,7 +31,8 @@ fn bytes(buffer: HostBuffer) -> Option<Attribute> {
     Some(Attribute::Dense(Arc::new(constant(&tensor)?)))
 }
 
-/// Returns a tensor's elements as an attribute, which shares them with the tensor; `None` if attributes have them in another form.
+/// Returns a tensor's elements as an attribute, which shares them with the tensor; `None` if attributes have them in
+/// another form.
 pub(crate) fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
     let element = parse_type(tensor.dtype().mlir_name())?;
     let extents = tensor.shape().to_dims();

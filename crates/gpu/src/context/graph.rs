@@ -9,7 +9,7 @@ use crate::driver::{GpuError, GpuResult, RawExecutable};
 
 /// Commands that a stream has recorded. One call launches all of them, which costs the host less than their own calls.
 ///
-/// What the commands use is not held by it.
+/// A graph holds neither the memory nor the modules that its commands use: whoever launches it sees that they are there.
 pub struct Graph {
     context: Arc<Context>,
     raw: RawExecutable,
