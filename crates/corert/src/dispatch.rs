@@ -28,6 +28,7 @@ use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{FastPath, Handles, Op, OpCall};
+use crate::rows::Pointwise;
 
 /// Approximate additions from which on operations are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
@@ -73,6 +74,13 @@ impl Op for RegisteredOp {
         let definition = self.definition.for_node()?;
         let device = self.device;
         Some(Arc::new(RegisteredOp { definition, device }))
+    }
+
+    fn pointwise(&self) -> Option<Pointwise> {
+        match self.definition.short_way() {
+            ShortWay::Pointwise(function) => Some(Pointwise::new(function, self.device)),
+            ShortWay::None | ShortWay::Direct => None,
+        }
     }
 
     #[inline]

@@ -138,6 +138,12 @@ impl TensorHandle {
         self.traced
     }
 
+    /// Stands for no value of a recording: the handle is another result.
+    #[inline(always)]
+    pub(crate) fn forget_traced(&mut self) {
+        self.traced = None;
+    }
+
     pub(crate) fn set_traced(&mut self, traced: TraceValue) {
         self.traced = Some(traced);
     }

@@ -59,5 +59,5 @@ pub use handler::{
 pub use inputs::{Inputs, IntoInputs};
 pub use op::{CoreRuntimeOp, FastPath, Handles, Op, OpCall};
 pub use record::{Recording, Trace, TracedCall};
-pub use rows::{DeviceOpHandler, FindKernel, RowOpHandler, names};
+pub use rows::{DeviceOpHandler, FindKernel, Pointwise, RowOpHandler, names};
 pub use runtime::CoreRuntime;

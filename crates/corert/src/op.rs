@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tfrt_host::trace::{TraceLevel, TraceSpan};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -14,6 +14,7 @@ use crate::context::{Context, InFlight};
 use crate::effects::{EffectOrder, PendingEffects};
 use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
+use crate::rows::Pointwise;
 use crate::runtime::{CoreRuntime, RuntimeId};
 
 /// The results of an operation.
@@ -59,6 +60,11 @@ pub trait Op: Send + Sync + 'static {
     /// Returns the operation as a node of a program keeps it from run to run, if it may be kept: it holds neither programs nor
     /// hosts.
     fn for_node(&self) -> Option<Arc<dyn Op>> {
+        None
+    }
+
+    /// Returns the function of elements that the operation is in calls without attributes, if it is one of this crate's.
+    fn pointwise(&self) -> Option<Pointwise> {
         None
     }
 
@@ -304,7 +310,14 @@ impl CoreRuntimeOp {
     /// # Errors
     ///
     /// See [`Op::call`].
-    pub fn run(&self, call: OpCall<'_>) -> Result<Handles, Error> {
+    pub fn run(&self, mut call: OpCall<'_>) -> Result<Handles, Error> {
+        if call.n_results.is_none_or(|n| n == 1) {
+            match self.try_fast(&mut call) {
+                Ok(only) => return Ok(smallvec![only]),
+                Err(Some(error)) => return Err(error),
+                Err(None) => (),
+            }
+        }
         run(&*self.op, || self.handler(), call)
     }
 

@@ -34,6 +34,7 @@ use attributes::{counts_results, gives_as_inputs, held_kind, kind, types_of_resu
 pub use device::DeviceOpHandler;
 use last_results::LastResults;
 pub(crate) use pointwise::Function;
+pub use pointwise::Pointwise;
 
 /// Number of elements below which the product of two tensors takes no long time.
 const SMALL: u64 = 1 << 9;

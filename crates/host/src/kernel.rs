@@ -80,7 +80,7 @@ pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
 pub(crate) use frame::{KernelEnv, Scratch, Status, wrong_result_count};
 pub use frame::{KernelFrame, Mismatch};
-pub use function::{Explain, KernelFn, Leaf, Shape, explain};
+pub use function::{Explain, KernelFn, Leaf, Shape, WithShortcut, explain, with_shortcut};
 pub use node::NodeState;
 pub(crate) use node::Place as NodePlace;
 pub use param::{

@@ -7,7 +7,7 @@ use tfrt_host::kernel::param::LentAttribute;
 use tfrt_host::kernel::param::kinds::Itself;
 use tfrt_host::kernel::{
     AttributeSpec, Completion, Function, KernelFrame, KernelParam, KernelRegistry, KernelReturn,
-    LentContext, Mismatch, NodeState, Part,
+    LentContext, Mismatch, NodeState, Part, with_shortcut,
 };
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext};
 
@@ -18,11 +18,12 @@ use crate::attributes::{AttrValue, FrozenOpAttrs, OpAttrs, OpAttrsRef};
 use crate::handler::{OpHandler, OpHandlerRef};
 use crate::inputs::Inputs;
 use crate::op::{self, CoreRuntimeOp, Op, OpCall};
+use crate::rows::Pointwise;
 use crate::runtime::RuntimeId;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
-        .add("corert.executeop", execute)
+        .add("corert.executeop", with_shortcut(execute, execute_again))
         .add("corert.executeop.seq", execute_in_order)
         .add("corert.execute_crt_op", execute_made)
         .add("corert.make_composite_op", make_composite)
@@ -40,6 +41,53 @@ fn execute(
 ) -> Result<OpResults, Error> {
     let mut asked = ExecuteCall::new(operands.inputs()?, [Some(attrs), Some(functions)], &node);
     asked.run_by(handler, name, None).map(OpResults::of)
+}
+
+/// The shortcut of [`execute`]: a call of an operation that the node knows, with one result, and with operands that are there.
+#[inline]
+fn execute_again(frame: &mut KernelFrame<'_, '_>) -> bool {
+    let Some(known) = frame.node_state().get::<KnownCall>() else {
+        return false;
+    };
+    let Some(attrs) = known.attrs.as_ref().map(FrozenOpAttrs::as_ref) else {
+        return false;
+    };
+    let n_inputs = frame.n_operands_left().wrapping_sub(1);
+    let is_ready = frame.n_results() == 1
+        && frame.host().trace().is_none()
+        && frame
+            .peek_operand(0)
+            .and_then(AnyAsyncValue::get)
+            .is_some_and(|handler| known.is_by(handler))
+        && (1..=n_inputs).all(|index| frame.peek_operand(index).is_some_and(is_handle));
+    if !is_ready {
+        return false;
+    }
+    // It leads to the operation, and goes when that has run.
+    let handler = frame.take_operand();
+    let context = frame.lent_context();
+    let mut take = || frame.take_operand().unwrap_or(AnyAsyncValue::empty());
+    let result = match n_inputs {
+        1 => known.call(&mut [take()], attrs, context),
+        2 => known.call(&mut [take(), take()], attrs, context),
+        _ => {
+            let inputs = (0..n_inputs).map(|_| take());
+            let mut inputs: SmallVec<[AnyAsyncValue; FEW_OPERANDS]> = inputs.collect();
+            known.call(&mut inputs, attrs, context)
+        }
+    };
+    drop(handler);
+    match result {
+        Ok(result) => frame.put_result(result),
+        Err(error) => frame.fail(error),
+    }
+    true
+}
+
+/// Returns whether a register has a tensor handle itself.
+#[inline(always)]
+fn is_handle(value: &AnyAsyncValue) -> bool {
+    value.is_plain() && value.is::<TensorHandle>()
 }
 
 /// `%c1, %r = corert.executeop.seq(%handler, %c0) "name"(%a) {..} : 1`
@@ -287,12 +335,50 @@ struct KnownCall {
     op: Arc<dyn Op>,
     /// The attributes; `None` if tensors are among them, which lie in the program.
     attrs: Option<FrozenOpAttrs>,
+    /// The function of elements that the operation is, if it is one and there are no attributes.
+    pointwise: Option<Pointwise>,
 }
 
 impl KnownCall {
     fn is_by(&self, handler: &OpHandlerRef) -> bool {
         std::ptr::addr_eq(self.handler.as_ptr(), Arc::as_ptr(&handler.0))
     }
+
+    /// Calls the operation with registers that are handles, for its only result.
+    #[inline]
+    fn call(
+        &self,
+        inputs: &mut [AnyAsyncValue],
+        attrs: OpAttrsRef<'_>,
+        context: LentContext<'_>,
+    ) -> Result<AnyAsyncValue, Error> {
+        let execution = context.get();
+        if let Some(pointwise) = self.pointwise
+            && !execution.request().is_cancelled()
+            && let Some(index) = pointwise.try_in_place(inputs, self.runtime)?
+        {
+            return Ok(std::mem::replace(
+                &mut inputs[index],
+                AnyAsyncValue::empty(),
+            ));
+        }
+        let inputs = Inputs::of_values(inputs);
+        let mut call = OpCall::of_node(self.runtime, execution, inputs, attrs);
+        call.n_results = Some(1);
+        match self.op.try_fast(&mut call) {
+            Ok(only) => return Ok(call.inputs.into_value(only)),
+            Err(Some(error)) => return Err(error),
+            Err(None) => (),
+        }
+        let only = self.op.call(call)?.pop();
+        only.map(handle_as_value)
+            .ok_or_else(|| no_result(self.op.name()))
+    }
+}
+
+#[cold]
+fn no_result(op: &str) -> Error {
+    Error::internal(format!("{op} has no result: expected one"))
 }
 
 /// An operation call that a kernel's operands and attributes describe.
@@ -356,6 +442,7 @@ impl<'a> ExecuteCall<'a> {
             let known = self.node.state.get_or_init(|| KnownCall {
                 handler: Arc::downgrade(&handler.0),
                 runtime: runtime.id(),
+                pointwise: own.pointwise().filter(|_| attrs.as_ref().is_empty()),
                 op: own,
                 attrs: are_kept.then(|| attrs.freeze()),
             });

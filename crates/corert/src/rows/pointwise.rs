@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
-use tfrt_host::{DType, Error, HostAllocator};
+use tfrt_host::{AnyAsyncValue, DType, DeviceId, Error, HostAllocator};
 use tfrt_ops::{OpDef, Traits, Types};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder, UnaryFunction};
@@ -17,6 +17,7 @@ use crate::definition::{MetadataCall, Outputs, ResultMetadata};
 use crate::handle::Owner;
 use crate::inputs::{Inputs, Operand};
 use crate::op::FastPath;
+use crate::runtime::RuntimeId;
 
 /// A function of elements.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +145,90 @@ impl Function {
             None => Err(None),
         }
     }
+}
+
+/// A function of elements whose results are on a device: what [`Op::pointwise`](crate::Op::pointwise) tells of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointwise {
+    function: Function,
+    device: DeviceId,
+}
+
+impl Pointwise {
+    pub(crate) fn new(function: Function, device: DeviceId) -> Pointwise {
+        Pointwise { function, device }
+    }
+
+    /// Calculates the function of a few elements in the register of an input, if nobody else holds that one; registers are
+    /// handles. Returns the index of that register; `None` if nothing was done.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`BinaryFunction::apply_small_in_place`].
+    #[inline]
+    pub(crate) fn try_in_place(
+        self,
+        inputs: &mut [AnyAsyncValue],
+        runtime: RuntimeId,
+    ) -> Result<Option<usize>, Error> {
+        let owner = Owner {
+            runtime,
+            device: self.device,
+        };
+        match (self.function, inputs) {
+            (Function::Unary(function), [x]) => {
+                let apply = |x: &mut DenseHostTensor| Ok(function.apply_small_in_place(x));
+                Ok(in_place(x, owner, apply)?.then_some(0))
+            }
+            (Function::Binary(function), [x, y]) => {
+                if in_place_of(function, (x, y), OperandOrder::TargetFirst, owner)? {
+                    return Ok(Some(0));
+                }
+                let is_done = in_place_of(function, (y, x), OperandOrder::OtherFirst, owner)?;
+                Ok(is_done.then_some(1))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Calculates a function of two handles in the register of the first. Returns whether it did.
+#[inline(always)]
+fn in_place_of(
+    function: BinaryFunction,
+    (target, other): (&mut AnyAsyncValue, &AnyAsyncValue),
+    order: OperandOrder,
+    owner: Owner,
+) -> Result<bool, Error> {
+    match other.get::<TensorHandle>() {
+        Some(other) if other.owner() == owner => {
+            in_place(target, owner, |target| match other.as_dense() {
+                Some(other) => function.apply_small_in_place(target, other, order),
+                None => Ok(false),
+            })
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Has `apply` write into the tensor of a handle, if it is dense, and nobody else holds the register. Returns whether it did.
+#[inline(always)]
+fn in_place(
+    target: &mut AnyAsyncValue,
+    owner: Owner,
+    apply: impl FnOnce(&mut DenseHostTensor) -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    let Some(handle) = target
+        .get_mut::<TensorHandle>()
+        .filter(|handle| handle.owner() == owner)
+    else {
+        return Ok(false);
+    };
+    let is_done = handle.as_dense_mut().map_or(Ok(false), apply)?;
+    if is_done {
+        handle.forget_traced();
+    }
+    Ok(is_done)
 }
 
 /// Calculates a function of an input, in its memory if possible.

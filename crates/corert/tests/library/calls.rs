@@ -14,6 +14,8 @@ use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
 
 #[path = "calls/endings.rs"]
 mod endings;
+#[path = "calls/programs.rs"]
+mod programs;
 #[path = "calls/recordings.rs"]
 mod recordings;
 #[path = "calls/steps.rs"]

@@ -328,7 +328,18 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         }
     }
 
+    /// Returns an operand, before any is taken: a value, an error, or a value to come.
+    ///
+    /// # Panics
+    ///
+    /// If an operand was taken.
+    #[inline(always)]
+    pub fn peek_operand(&self, index: usize) -> Option<&AnyAsyncValue> {
+        self.cursor.peek_at(index.try_into().ok()?)
+    }
+
     /// The number of operands not yet taken.
+    #[inline]
     pub fn n_operands_left(&self) -> usize {
         let n_operands = self.cursor.n_operands();
         let entry = self.around.topology.entry(self.around.kernel);
@@ -506,6 +517,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// The number of results that the program asks for.
+    #[inline]
     pub fn n_results(&self) -> usize {
         self.cursor.n_results() as usize
     }

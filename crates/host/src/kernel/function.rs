@@ -1,5 +1,7 @@
 //! Any function of the right shape is a kernel.
 
+use std::marker::PhantomData;
+
 use super::frame::{KernelEnv, KernelFrame, Mismatch, Status};
 use super::param::KernelParam;
 use super::returns::KernelReturn;
@@ -33,6 +35,93 @@ pub trait KernelFn<M>: Leaf<Self::Shape> + Send + Sync + 'static {
     /// nothing. Tells which.
     #[doc(hidden)]
     fn invoke_fitted(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
+
+    /// Does as [`Shape::invoke`] in a shorter way, or nothing. Tells which.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn try_shortcut(&self, _frame: &mut KernelFrame<'_, '_>) -> bool {
+        false
+    }
+}
+
+/// A kernel with a [shortcut](with_shortcut).
+#[derive(Clone, Copy)]
+pub struct WithShortcut<F, S> {
+    kernel: F,
+    shortcut: S,
+}
+
+/// Marks the signature of a kernel with a shortcut.
+#[doc(hidden)]
+pub struct Shortened<M>(PhantomData<M>);
+
+/// Returns `kernel` with a shortcut, which is tried first in each run: for kernels that are called so often that it counts how
+/// they take their operands.
+///
+/// The shortcut looks at the frame, and either does all that the kernel would do, so that every result is put or failed, and
+/// returns true; or it takes and puts nothing, and returns false: then the kernel runs. Builds for size leave it out.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::kernel::{KernelFrame, KernelRegistry, with_shortcut};
+///
+/// fn sum(x: i64, y: i64) -> i64 {
+///     x + y
+/// }
+///
+/// /// Of no use but to show it: gives a second operand that is added to 0.
+/// fn sum_with_zero(frame: &mut KernelFrame<'_, '_>) -> bool {
+///     if frame.peek_operand(0).and_then(|x| x.get::<i64>()) != Some(&0) {
+///         return false;
+///     }
+///     let operands = [frame.take_operand(), frame.take_operand()];
+///     if let [Ok(_), Ok(sum)] = operands {
+///         frame.put_result(sum);
+///     }
+///     true
+/// }
+///
+/// let mut registry = KernelRegistry::new();
+/// registry.add("my.sum", with_shortcut(sum, sum_with_zero));
+/// assert_eq!(registry.get("my.sum").unwrap().signature().to_string(), "(i64, i64) -> i64");
+/// ```
+pub fn with_shortcut<M, F, S>(kernel: F, shortcut: S) -> WithShortcut<F, S>
+where
+    F: KernelFn<M>,
+    S: Fn(&mut KernelFrame<'_, '_>) -> bool + Send + Sync + 'static,
+{
+    WithShortcut { kernel, shortcut }
+}
+
+impl<P: Shape, F: Leaf<P>, S> Leaf<P> for WithShortcut<F, S> {
+    #[inline(always)]
+    fn call<'a>(&self, items: P::Items<'a>) -> P::Results {
+        self.kernel.call(items)
+    }
+}
+
+impl<M, F, S> KernelFn<Shortened<M>> for WithShortcut<F, S>
+where
+    F: KernelFn<M>,
+    S: Fn(&mut KernelFrame<'_, '_>) -> bool + Send + Sync + 'static,
+{
+    type Shape = F::Shape;
+
+    fn erase(&self) -> &dyn Leaf<Self::Shape> {
+        self.kernel.erase()
+    }
+
+    const COUNTS: Option<Counts> = None;
+
+    fn invoke_fitted(&self, _frame: &mut KernelFrame<'_, '_>) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn try_shortcut(&self, frame: &mut KernelFrame<'_, '_>) -> bool {
+        (self.shortcut)(frame)
+    }
 }
 
 /// With how many operands and results a kernel may be used.
@@ -98,6 +187,9 @@ pub(super) fn enter<'c, M, F: KernelFn<M>>(
         return enter_shared::<F::Shape>(function.erase(), activation, around);
     }
     let mut frame = KernelFrame::new(activation, around);
+    if function.try_shortcut(&mut frame) {
+        return frame.end();
+    }
     let invoked = F::Shape::invoke(function, &mut frame);
     end(&mut frame, invoked)
 }

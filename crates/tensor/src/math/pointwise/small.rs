@@ -187,12 +187,19 @@ impl BinaryFunction {
         let Some(bytes) = target.bytes_mut() else {
             return Ok(false);
         };
-        let mut words = [0_u64; BLOCK];
-        let block = to_bytes_mut(&mut words);
         let step = |own: &[u8], other: &[u8], part: &mut [u8]| match order {
             OperandOrder::TargetFirst => run(own, other, part),
             OperandOrder::OtherFirst => run(other, own, part),
         };
+        if bytes.len() <= FEW && matches!(walk, ElementPairing::Pairs) {
+            let mut words = [0_u64; FEW / size_of::<u64>()];
+            let own = &mut to_bytes_mut(&mut words)[..bytes.len()];
+            own.copy_from_slice(bytes);
+            step(own, others, bytes);
+            return Ok(true);
+        }
+        let mut words = [0_u64; BLOCK];
+        let block = to_bytes_mut(&mut words);
         let mut ones = [0_u64; BLOCK];
         let ones = to_bytes_mut(&mut ones);
         let len = size_of::<[u64; BLOCK]>() / size * size;
