@@ -19,7 +19,7 @@ mod outcome;
 #[expect(unsafe_code, reason = "views that are not counted")]
 mod tensors;
 
-pub use context::{Context, Results};
+pub use context::{Context, Results, no_such};
 pub use instance::{BoundKernel, Instance, UNTOLD};
 pub use now::{compute_now, view_of_input};
 pub use tensors::Input;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use tfrt_host::{Chain, Error, ErrorCode, Promise};
+use tfrt_host::{Chain, Error, Promise};
 
 use super::buffer::BufferRef;
 use super::construction::unimplemented;
@@ -56,15 +56,20 @@ fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Result<T>) -> T
 #[inline(never)]
 fn fail(ctx: Ctx, status: Handle<Status>, error: Error) {
     if status.is_null() {
-        fault::record(format_args!("{}", error.message()));
+        let notes = error.notes().iter();
+        let text = notes.fold(error.message().to_owned(), |text, note| {
+            format!("{text}: {note}")
+        });
+        fault::record(format_args!("{text}"));
         let told = Status::of(&error);
         let _gone = ctx.with_quietly(|own| own.failure.get_or_insert(told).code);
     }
     set(status, &Err(error));
 }
 
+/// Returns an index, which is too large if it is negative.
 pub(super) fn at(index: c_int) -> usize {
-    usize::try_from(index).unwrap_or(usize::MAX)
+    index as usize
 }
 
 /// Reads the numbers of inputs and outputs of a context; see [`Context::facts`].
@@ -229,10 +234,7 @@ pub(crate) fn get_mutable_output(ctx: Ctx, index: c_int, status: Handle<Status>)
         Some(None) => Err(Error::failed_precondition(format!(
             "output {index} is not set yet"
         ))),
-        None => Err(Error::new(
-            ErrorCode::OutOfRange,
-            "output index out of range",
-        )),
+        None => Err(run::no_such("output", at(index), own.n_outputs())),
     });
     finish(ctx, status, found.map(Handle::new))
 }
@@ -328,7 +330,7 @@ pub(crate) fn is_host_memory_input(ctx: Ctx, index: c_int, status: Handle<Status
     let found = with(ctx, |own| {
         let code = own.input_type(at(index));
         code.map(is_on_host)
-            .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "input index out of range"))
+            .ok_or_else(|| run::no_such("input", at(index), own.n_inputs()))
     });
     finish(ctx, status, found)
 }
@@ -337,7 +339,7 @@ pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Statu
     let found = with(ctx, |own| {
         let code = own.bound().outputs().get(at(index)).copied();
         code.map(is_on_host)
-            .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "output index out of range"))
+            .ok_or_else(|| run::no_such("output", at(index), own.n_outputs()))
     });
     finish(ctx, status, found)
 }
@@ -345,10 +347,7 @@ pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Statu
 pub(crate) fn is_ref_input(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
     let found = with(ctx, |own| match own.input_type(at(index)) {
         Some(_) => Ok(u8::from(own.is_reference(at(index)))),
-        None => Err(Error::new(
-            ErrorCode::OutOfRange,
-            "input index out of range",
-        )),
+        None => Err(run::no_such("input", at(index), own.n_inputs())),
     });
     finish(ctx, status, found)
 }

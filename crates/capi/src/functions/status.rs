@@ -23,6 +23,8 @@ pub struct Status {
 struct Details {
     message: CString,
     payloads: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The function of the host that has told the error, and the argument that was wrong, if one has.
+    place: Option<String>,
 }
 
 /// Code of an unknown mistake.
@@ -45,6 +47,7 @@ impl Status {
             Box::new(Details {
                 message,
                 payloads: BTreeMap::new(),
+                place: None,
             })
         };
         Status {
@@ -56,6 +59,27 @@ impl Status {
     /// Makes a status of an error.
     pub fn of(error: &Error) -> Status {
         Status::new(code_of(error.code()), error.message().as_bytes())
+    }
+
+    /// Makes a status of an error that the function that is running tells: of an argument, if that is said, or else of what the
+    /// notes of the error say.
+    #[cold]
+    pub fn told(error: &Error, argument: Option<&str>) -> Status {
+        let mut status = Status::of(error);
+        if let Some(details) = &mut status.details {
+            let function = fault::function().to_owned();
+            let notes = error.notes().iter();
+            details.place = Some(match argument {
+                Some(argument) => format!("{function}: argument '{argument}'"),
+                None => notes.fold(function, |place, note| format!("{place}: {note}")),
+            });
+        }
+        status
+    }
+
+    /// Returns which function of the host has told the error, for which argument, if one has.
+    pub fn place(&self) -> Option<&str> {
+        self.details.as_ref()?.place.as_deref()
     }
 
     /// Returns what is read of the status without taking its place: the code.
@@ -134,7 +158,7 @@ pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
     match outcome {
         Ok(()) => succeed(status),
         Err(error) if !status.is_null() => {
-            let made = Status::of(error);
+            let made = Status::told(error, None);
             status.with("status", |own| *own = made);
         }
         Err(_) => (),

@@ -80,12 +80,12 @@ pub(super) fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Resu
             T::default()
         }
         Err(Refusal::Failed(argument, error)) => {
-            let place = format!("{}: argument '{argument}'", fault::function());
+            let told = Status::told(&error, Some(argument));
             let _gone = ctx.with_quietly(|own| {
-                let told = own.failure.get_or_insert_with(|| Status::of(&error));
-                // A function of the plugin that was called here may have told it.
-                if told.message() == error.message() {
-                    own.failure_place.get_or_insert(place);
+                match &own.failure {
+                    // A function of the plugin that was called here may have told it.
+                    Some(own) if own.message() != told.message() || own.place().is_some() => (),
+                    _ => own.failure = Some(told),
                 }
             });
             set(status, &Err(error));

@@ -28,8 +28,6 @@ pub struct Context {
     surroundings: Option<(Lent<BoundKernel>, Lent<RequestContext>)>,
     /// The first failure that the plugin has told.
     pub failure: Option<Status>,
-    /// The function and argument of that failure, if a function of the host has told it.
-    pub failure_place: Option<String>,
     pub(super) tensors: Tensors,
     /// The variables among the inputs, if there are any.
     variables: Option<Box<Variables>>,
@@ -57,6 +55,15 @@ fn no_open_output(index: usize, is_set: Option<bool>, n: usize) -> Error {
         Some(true) => format!("output {index} was allocated before"),
         _ => format!("output {index} of a kernel that has {n}"),
     })
+}
+
+/// Returns the error for an input or an output that a kernel does not have.
+#[cold]
+pub fn no_such(value: &str, index: usize, n: usize) -> Error {
+    let error = Error::new(ErrorCode::OutOfRange, format!("{value} index out of range"));
+    // The index is a C `int`.
+    let (index, s) = (index as i32, if n == 1 { "" } else { "s" });
+    error.with_note(format!("found index {index} of {n} {value}{s}"))
 }
 
 /// Results of a call; one that the kernel has left out is an error of whoever uses it.
@@ -294,10 +301,7 @@ impl Context {
     ) -> Result<impl Sized + use<>, Error> {
         let expected = self.bound().outputs.get(index).copied();
         let Some(expected) = expected else {
-            return Err(Error::new(
-                ErrorCode::OutOfRange,
-                "output index out of range",
-            ));
+            return Err(no_such("output", index, self.n_outputs()));
         };
         if expected != tensor.code {
             let [expected, found] = [expected, tensor.code].map(dtype::name);
@@ -385,7 +389,6 @@ impl Context {
             let outcome = Outcome {
                 thrown,
                 told: self.failure.take(),
-                place: self.failure_place.take(),
                 faults,
             };
             if let Some(error) = outcome.error(kernel) {

@@ -54,7 +54,6 @@ impl Instance {
         let outcome = Outcome {
             thrown,
             told: ended.ok().and_then(|ended| ended.failure),
-            place: None,
             faults,
         };
         // The state of a failed node is deleted as well, by dropping the instance.

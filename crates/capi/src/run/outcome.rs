@@ -17,8 +17,6 @@ pub struct Outcome {
     pub thrown: Option<Exception>,
     /// The failure that it has told.
     pub told: Option<Status>,
-    /// The function that has told it, and its argument, if it is one of the host.
-    pub place: Option<String>,
     /// Its wrong uses of the C API.
     pub faults: Vec<String>,
 }
@@ -46,7 +44,8 @@ impl Outcome {
         }
         let mut faults = self.faults.into_iter();
         let Some(first) = faults.next() else {
-            let place = self.place.map_or(String::new(), |place| place + ", ");
+            let place = self.told.as_ref().and_then(Status::place);
+            let place = place.map_or(String::new(), |place| format!("{place}, "));
             return told.map(|error| error.with_note(format!("{place}in {text}")));
         };
         let error = Error::invalid_argument(format!("{first}, in {text}"));

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_corert::Call;
-use tfrt_host::{Error, ErrorCode, HostAllocator};
+use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, Tensor as HostTensor, TensorShape};
 
+use super::context::no_such;
 use super::now;
 use crate::handle::Handle;
 use crate::handle::views::{self, Of};
@@ -166,7 +167,7 @@ impl Tensors {
             true => Error::failed_precondition(format!(
                 "an output has taken the memory of input {index}"
             )),
-            false => Error::new(ErrorCode::OutOfRange, "input index out of range"),
+            false => no_such("input", index, self.n_inputs()),
         }
     }
 

@@ -26,7 +26,7 @@ fn wrong_uses_fail_their_call_with_function_argument_and_kernel() {
         "TF_GetInputByName: argument 'inputName': expected a text, found a null pointer",
         "TF_AllocateTemp: argument 'dims': expected a length, found -3",
         "TF_DeleteBuffer: argument 'buffer': expected a TF_Buffer, found one that was deleted or is not of the host",
-        "TF_GetInput: input index out of range",
+        "TF_GetInput: input index out of range: found index 5 of 1 input",
         "TF_SetShape: argument 'dims': expected extents of a tensor, found [-2]",
         "TF_RunAsyncOpKernelDoneCallback: argument 'done': expected a TF_AsyncOpKernelDoneCallback, found a TF_Tensor",
         "TF_GetRendezvous: the host has no rendezvous",
@@ -49,6 +49,36 @@ fn wrong_uses_fail_their_call_with_function_argument_and_kernel() {
     attrs.set("code", 1000).unwrap();
     bed.text("tf.TestWrong", vec![bed.floats(&[2], &[1.0, 2.0])], &attrs)
         .unwrap();
+}
+
+#[test]
+fn failures_that_a_plugin_passes_on_name_the_function_that_has_told_them() {
+    let Some(plugin) = basic() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let expected = [
+        (
+            100,
+            "input index out of range",
+            "TF_GetInput: found index -5 of 1 input",
+        ),
+        (
+            101,
+            "output index out of range",
+            "TF_SetOutput: found index 7 of 1 output",
+        ),
+    ];
+    for (code, message, note) in expected {
+        let mut attrs = OpAttrs::new();
+        attrs.set("code", code).unwrap();
+        let inputs = vec![bed.floats(&[2], &[1.0, 2.0])];
+        let error = bed.text("tf.TestWrong", inputs, &attrs).unwrap_err();
+        let note = format!("{note}, in kernel 'TestWrong' of libbasic.so");
+        assert_eq!(
+            (error.code(), error.message()),
+            (ErrorCode::OutOfRange, message)
+        );
+        assert!(error.notes().iter().any(|own| **own == *note), "{error:?}");
+    }
 }
 
 #[test]

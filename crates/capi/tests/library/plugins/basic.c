@@ -208,6 +208,8 @@ static void wrong_compute(void* state, TF_OpKernelContext* ctx) {
     case 13: TF_AllocateTemp(ctx, 1, dims, -3, NULL, s); break;
     case 14: TF_DeleteBuffer((TF_Buffer*)&which); break;
     case 15: TF_GetInput(ctx, 5, &x, NULL); break;
+    case 100: TF_GetInput(ctx, -5, &z, s); TF_OpKernelContext_Failure(ctx, s); break;
+    case 101: TF_SetOutput(ctx, 7, x, s); TF_OpKernelContext_Failure(ctx, s); break;
     case 16: TF_SetShape(x, dims, 1); TF_SetShape(x, bad, 1); break;
     case 17: TF_RunAsyncOpKernelDoneCallback((TF_AsyncOpKernelDoneCallback*)x); break;
     case 18: TF_GetRendezvous(ctx); break;
