@@ -1,6 +1,6 @@
 //! Imports a model: operator sets, functions, and the graph as `@main`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use prost::bytes::Bytes;
@@ -238,16 +238,6 @@ impl<'m> Importer<'m> {
         }
         self.nodes(&graph.node, &declared_by(graph), at);
         let outputs = self.outputs(graph, at);
-        let mut seen = HashSet::new();
-        for output in &graph.output {
-            let name = output.name.as_deref().unwrap_or("");
-            if !seen.insert(name) {
-                let message = format!("gives the value '{}' twice", shown(name));
-                let problem = Problem::new(codes::MODEL_VALUE_TWICE, message);
-                let problem = problem.of("the graph");
-                self.errors.push(problem.at(place.clone()));
-            }
-        }
         let last = OpState::new("func.return").operands(outputs);
         let last = self.module.create(last.location(place.clone()));
         self.module.append(block, last);

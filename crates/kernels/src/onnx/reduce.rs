@@ -81,6 +81,13 @@ fn of_dimensions(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, E
     let x = node.inputs.dense(0)?;
     let shape = ReductionShape::of(node, &x.shape().to_dims())?;
     let out = node.output(dtype, &shape.output)?;
+    if shape.n_reduced == 0 && matches!(reduction, Reduction::Mean) && !dtype.is_integer() {
+        // 0 / 0, as NumPy, PyTorch and TensorFlow have it; ONNX leaves it open.
+        return with_real!(dtype, T => {
+            out.write()?.elements_mut::<T>()?.fill(T::from_f64(f64::NAN));
+            Ok(out.into())
+        }, else Err(node.inputs.unsupported(0, dtype)));
+    }
     let chain = reduce_into(node.execution, reduction, x, &shape.dimensions, &out)
         .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))

@@ -218,8 +218,6 @@ fn values(add: Add) {
     );
     let again = graph([relu("x", "y")], "y").message(11, value("x", FLOAT, &[2]));
     add("input twice", model(again));
-    let again = graph([relu("x", "y")], "y").message(12, value("y", FLOAT, &[2]));
-    add("output twice", model(again));
     let nameless = graph([relu("x", "y")], "y").message(11, value("", FLOAT, &[2]));
     add("input without a name", model(nameless));
     let branch = |name: &str, nodes: Vec<Wire>, output: &str| {

@@ -15,6 +15,11 @@ pub fn all() -> Vec<Case> {
     vec![
         case("one node", model(graph([relu("x", "y")], "y"))),
         case("input as output", model(graph([], "x"))),
+        // As PyTorch writes a module that returns one tensor twice.
+        case("value that two outputs give", {
+            let graph = graph([relu("x", "y")], "y");
+            model(graph.message(12, value("y", FLOAT, &[2])))
+        }),
         case(
             "nodes in no order",
             model(graph([relu("b", "y"), relu("x", "a"), relu("a", "b")], "y")),

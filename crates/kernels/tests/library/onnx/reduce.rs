@@ -25,6 +25,10 @@ fn dimensions_are_operands_or_attributes() {
     op("ReduceMin")
         .of("[true, false] 2xi1")
         .gives(&["i1 [1] [0]"]);
+    op("ReduceMean")
+        .of("[] 0xf32")
+        .of("0 i64")
+        .gives(&["f32 [1] [nan]"]);
     op("ReduceSum")
         .of(x)
         .of("2 i64")
