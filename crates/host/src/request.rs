@@ -200,9 +200,15 @@ impl RequestContextBuilder {
     }
 
     /// Cancels the request after a time, as [`deadline`](Self::deadline) does. A time too long for the clock never ends.
-    pub fn deadline_after(mut self, after: Duration) -> Self {
-        if let Some(at) = self.host.now().checked_add(after) {
-            self.deadline = Some((at, Some(after)));
+    pub fn deadline_after(self, after: Duration) -> Self {
+        self.deadline_left(after, after)
+    }
+
+    /// Cancels the request after `left`, what is left of the time that it was `allowed`, as [`deadline_after`](Self::deadline_after)
+    /// does: errors tell the time allowed.
+    pub fn deadline_left(mut self, left: Duration, allowed: Duration) -> Self {
+        if let Some(at) = self.host.now().checked_add(left) {
+            self.deadline = Some((at, Some(allowed)));
         }
         self
     }

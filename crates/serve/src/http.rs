@@ -18,15 +18,17 @@ use crate::traces::Trace;
 use crate::{grpc, metrics, v1, v2};
 
 mod body;
+mod call;
 mod encoding;
 mod gone;
 mod page;
 mod payload;
 mod router;
 
-use body::read_document;
-pub(crate) use body::{Upload, read, too_slow};
-pub(crate) use gone::unless_gone;
+pub(crate) use body::{Upload, too_slow};
+use body::{read, read_document};
+pub(crate) use call::ModelCall;
+use gone::unless_gone;
 pub(crate) use payload::Payload;
 use router::{ModelAsk, Route, V1Ask};
 

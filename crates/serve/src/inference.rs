@@ -143,7 +143,7 @@ fn request(surroundings: &Surroundings<'_>) -> Arc<RequestContext> {
         builder = builder.max_memory(bytes);
     }
     let left = allowed.saturating_sub(surroundings.began.elapsed());
-    builder.deadline_after(left).build()
+    builder.deadline_left(left, allowed).build()
 }
 
 /// Counts a request that failed.
@@ -154,6 +154,36 @@ pub(crate) fn count_failure(model: &Loaded, began: Instant, error: &Error) {
     statistics.fail(began.elapsed());
     if error.code() == ErrorCode::DeadlineExceeded {
         statistics.expired.fetch_add(1, Relaxed);
+    }
+}
+
+/// A guard that counts a request as failed when it is dropped before it is called.
+pub(crate) struct Counted {
+    model: Option<Arc<Loaded>>,
+    began: Instant,
+}
+
+impl Counted {
+    /// Begins a request to a model, which its span names from now on.
+    pub fn new(model: &Arc<Loaded>, began: Instant, trace: &Trace) -> Counted {
+        trace.calls(model);
+        Counted {
+            model: Some(model.clone()),
+            began,
+        }
+    }
+
+    /// Leaves it to the call.
+    pub fn counts_itself(&mut self) {
+        self.model = None;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some(model) = &self.model {
+            model.statistics.fail(self.began.elapsed());
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::security::Security;
 #[cfg(feature = "tls")]
 use crate::security::TlsFiles;
 #[cfg(feature = "otel")]
-use crate::traces::{Collector, Exporter};
+use crate::traces::{Collector, Exporter, Warn};
 
 mod connection;
 mod signals;
@@ -99,6 +99,11 @@ pub struct ServerBuilder {
     security: Security,
     #[cfg(feature = "otel")]
     collector: Option<Collector>,
+    /// Warnings that are told when the server starts.
+    #[cfg(feature = "otel")]
+    warnings: Vec<String>,
+    #[cfg(feature = "otel")]
+    warn: Warn,
     allows_changes: bool,
     n_threads: Option<usize>,
     listeners: Vec<TcpListener>,
@@ -173,6 +178,10 @@ impl Server {
             security: Security::default(),
             #[cfg(feature = "otel")]
             collector: None,
+            #[cfg(feature = "otel")]
+            warnings: Vec::new(),
+            #[cfg(feature = "otel")]
+            warn: Arc::new(|_| {}),
             allows_changes: false,
             n_threads: None,
             listeners: Vec::new(),
@@ -282,12 +291,20 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an address that is none or asks for encryption, and if the environment asks for another
-    /// protocol.
+    /// `InvalidArgument` for an address that is none or asks for encryption. An environment that does so, or asks for another
+    /// protocol, is a [warning](Self::on_warning), and no spans are sent.
     #[cfg(feature = "otel")]
     pub fn traces(mut self, endpoint: Option<&str>) -> Result<ServerBuilder, Error> {
-        self.collector = Collector::new(endpoint)?;
+        self.collector = Collector::new(endpoint, &mut self.warnings)?;
         Ok(self)
+    }
+
+    /// Sets the function that hears of what goes wrong beside requests: that spans can't be sent, once until they can be again.
+    /// Default: nobody hears of it.
+    #[cfg(feature = "otel")]
+    pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> ServerBuilder {
+        self.warn = Arc::new(warn);
+        self
     }
 
     /// Sets the name that the server tells clients. Default: `tfrt`.
@@ -319,9 +336,11 @@ impl ServerBuilder {
         let addresses = addresses.collect::<io::Result<_>>()?;
         #[cfg(feature = "otel")]
         let traces = match self.collector {
-            Some(collector) => Some(collector.start(&self.name)?),
+            Some(collector) => Some(collector.start(&self.name, self.warn.clone())?),
             None => None,
         };
+        #[cfg(feature = "otel")]
+        self.warnings.iter().for_each(|text| (self.warn)(text));
         let shared = Arc::new(Shared {
             #[cfg(feature = "otel")]
             traces,

@@ -11,7 +11,7 @@ mod recorded;
 #[cfg(not(feature = "otel"))]
 pub(crate) use absent::Trace;
 #[cfg(feature = "otel")]
-pub(crate) use export::{Collector, Exporter};
+pub(crate) use export::{Collector, Exporter, Warn};
 #[cfg(feature = "otel")]
 pub(crate) use recorded::Trace;
 

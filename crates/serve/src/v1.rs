@@ -1,8 +1,6 @@
 //! TensorFlow Serving's protocol over HTTP: status, metadata, and `predict` by rows and by columns.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::Response;
@@ -11,14 +9,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tfrt_tensor::Tensor;
 
-use crate::http::{Exchange, Payload, Upload, json_text, read, unless_gone};
-use crate::inference::{self, Surroundings, count_failure};
+use crate::http::{Exchange, ModelCall, Payload, Upload, json_text};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::repository::IndexEntry;
 use crate::servable::{Dim, TensorInfo};
 use crate::server::Shared;
-use crate::v2::{Counted, data};
+use crate::v2::data;
 
 mod column;
 pub(crate) mod types;
@@ -47,35 +44,14 @@ pub(crate) async fn predict(
     version: Option<u64>,
     upload: &mut Upload,
 ) -> Result<Response<Payload>, Refusal> {
-    let shared = &exchange.shared;
-    let model = shared.repository.find(name, version)?;
-    let counted = Counted::new(&model, exchange.began, &exchange.trace);
-    let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
-    let body = read(upload, &shared.limits, &ticket, 0).await?;
-    let (by_rows, inputs) = inputs_of(&model, &body)?;
+    let (mut call, body) = ModelCall::begin(exchange, name, version, upload, Ok(0)).await?;
+    let (by_rows, inputs) = inputs_of(&call.model, &body)?;
     drop(body);
-    counted.counts_itself();
-    let surroundings = Surroundings {
-        host: &shared.host,
-        limits: &shared.limits,
-        ticket: &ticket,
-        began: exchange.began,
-        timeout: None,
-        trace: &exchange.trace,
-    };
-    let call = inference::infer(&surroundings, &model, inputs);
-    let inferred = unless_gone(&exchange.socket, call).await??;
-    let writing = Instant::now();
-    let written = match by_rows {
-        true => write::rows(model.description(), &inferred.outputs),
-        false => write::columns(model.description(), &inferred.outputs),
-    };
-    let written = written.inspect_err(|refusal| {
-        count_failure(&model, exchange.began, &refusal.error);
+    let inferred = call.infer(inputs, None).await??;
+    let written = call.answer(inferred, |model, outputs| match by_rows {
+        true => write::rows(model.description(), outputs),
+        false => write::columns(model.description(), outputs),
     })?;
-    let mut times = inferred.times;
-    times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows);
     Ok(json_text(written.into()))
 }
 

@@ -17,12 +17,12 @@ use super::messages::{
 };
 use super::{Call, convert, stream, streaming, unary, unknown};
 use crate::datatype::{self, shown};
-use crate::inference::{self, Surroundings};
+use crate::inference::{self, Counted, Surroundings};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::servable::TensorInfo;
 use crate::statistics::{BatchTimes, Timed, ns};
-use crate::v2::{Counted, metadata, repository};
+use crate::v2::{metadata, repository};
 
 /// Answers a call of a method.
 pub(super) async fn answer(
@@ -64,7 +64,7 @@ fn find(call: &Call, name: &str, version: &str) -> Result<Arc<Loaded>, Refusal> 
 /// Answers one request for inference.
 pub(super) async fn infer(call: Call, mut request: InferRequest) -> Result<InferResponse, Refusal> {
     let model = find(&call, &request.model_name, &request.model_version)?;
-    let counted = Counted::new(&model, call.began, &call.trace);
+    let mut counted = Counted::new(&model, call.began, &call.trace);
     // One of a stream is admitted by itself.
     let ticket = call.admitted(|| request.encoded_len())?;
     let asked = convert::timeout(&request)?;

@@ -17,12 +17,11 @@ use self::messages::{
 };
 use super::arriving::Arriving;
 use super::{Call, decoded, unary, unknown};
-use crate::inference::{self, Surroundings};
+use crate::inference::{self, Counted, Surroundings};
 use crate::model::Loaded;
 use crate::refusal::Refusal;
 use crate::servable;
 use crate::v1::{self, METHOD, SIGNATURE, types};
-use crate::v2::Counted;
 use crate::v2::tensors::find_input;
 
 mod messages;
@@ -100,7 +99,7 @@ fn find(call: &Call, spec: Option<ModelSpec>) -> Result<(Arc<Loaded>, ModelSpec)
 
 async fn predict(call: Call, mut request: PredictRequest) -> Result<PredictResponse, Refusal> {
     let (model, spec) = find(&call, request.model_spec.take())?;
-    let counted = Counted::new(&model, call.began, &call.trace);
+    let mut counted = Counted::new(&model, call.began, &call.trace);
     let ticket = call.admitted(|| request.encoded_len())?;
     let wanted = wanted(&model, &request.output_filter)?;
     let inputs = inputs(&model, request, call.shared.limits.max_request_bytes)?;

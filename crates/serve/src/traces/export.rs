@@ -35,24 +35,39 @@ const LAST: Duration = Duration::from_secs(2);
 
 /// A collector of spans, as it was configured.
 pub(crate) struct Collector {
+    endpoint: String,
     exporter: opentelemetry_otlp::SpanExporter,
 }
 
+/// Function that hears of what goes wrong beside requests.
+pub(crate) type Warn = Arc<dyn Fn(&str) + Send + Sync>;
+
 impl Collector {
-    /// Configures the collector at an address, or, without one, that of the environment; `None` if it names none.
+    /// Configures the collector at an address, or, without one, that of the environment; `None` if it names none. An environment
+    /// that can't be followed is a warning: it may be meant for other programs.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an address that is none or wants encryption, and for protocols other than HTTP with protocol
-    /// buffers.
-    pub fn new(endpoint: Option<&str>) -> Result<Option<Collector>, Error> {
-        let (name, endpoint) = match endpoint {
-            Some(endpoint) => ("the collector".to_owned(), in_full(endpoint)),
-            None => match from_environment()? {
-                Some(found) => found,
-                None => return Ok(None),
-            },
-        };
+    /// `InvalidArgument` for an address that is none or wants encryption.
+    pub fn new(
+        endpoint: Option<&str>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Collector>, Error> {
+        if let Some(endpoint) = endpoint {
+            return Collector::at("the collector", in_full(endpoint)).map(Some);
+        }
+        let found = from_environment().and_then(|found| {
+            found
+                .map(|(name, endpoint)| Collector::at(&name, endpoint))
+                .transpose()
+        });
+        Ok(found.unwrap_or_else(|error| {
+            warnings.push(format!("no spans are sent: {}", error.message()));
+            None
+        }))
+    }
+
+    fn at(name: &str, endpoint: String) -> Result<Collector, Error> {
         let wrong = |reason: &str| {
             let endpoint = endpoint.escape_debug();
             Error::invalid_argument(format!("{name} '{endpoint}': {reason}"))
@@ -75,7 +90,7 @@ impl Collector {
             .with_endpoint(&endpoint)
             .build()
             .map_err(|error| wrong(&error.to_string()))?;
-        Ok(Some(Collector { exporter }))
+        Ok(Collector { endpoint, exporter })
     }
 
     /// Starts to export, under the name of the server unless the environment has one.
@@ -83,7 +98,7 @@ impl Collector {
     /// # Errors
     ///
     /// Those of the system: there are no threads or file descriptors left.
-    pub fn start(mut self, server: &str) -> io::Result<Arc<Exporter>> {
+    pub fn start(mut self, server: &str, warn: Warn) -> io::Result<Arc<Exporter>> {
         let is_named = Resource::builder().build().iter().any(|(key, value)| {
             key.as_str() == "service.name" && !value.as_str().starts_with("unknown_service")
         });
@@ -110,9 +125,12 @@ impl Collector {
             .build()?;
         let work = Work {
             receiver,
+            endpoint: self.endpoint,
             exporter: self.exporter,
             counts: exporter.counts.clone(),
             ends: ending,
+            warn,
+            is_failing: false,
         };
         let run = move || {
             runtime.block_on(work.run());
@@ -255,9 +273,13 @@ impl Exporter {
 /// The work of the thread that exports.
 struct Work {
     receiver: mpsc::Receiver<Vec<SpanData>>,
+    endpoint: String,
     exporter: opentelemetry_otlp::SpanExporter,
     counts: Arc<Counts>,
     ends: watch::Receiver<bool>,
+    warn: Warn,
+    /// Whether the collector did not take the last spans, which was said then.
+    is_failing: bool,
 }
 
 impl Work {
@@ -289,16 +311,25 @@ impl Work {
         self.export(spans).await;
     }
 
-    async fn export(&self, spans: Vec<SpanData>) {
+    async fn export(&mut self, spans: Vec<SpanData>) {
         if spans.is_empty() {
             return;
         }
-        let n_spans = spans.len() as u64;
-        let count = match self.exporter.export(spans).await {
+        let (n_spans, endpoint) = (spans.len() as u64, &self.endpoint);
+        let exported = self.exporter.export(spans).await;
+        let count = match &exported {
             Ok(()) => &self.counts.exported,
             Err(_) => &self.counts.dropped,
         };
         count.fetch_add(n_spans, Ordering::Relaxed);
+        match (exported, self.is_failing) {
+            (Err(error), false) => (self.warn)(&format!(
+                "spans can't be sent to {endpoint}, and are dropped until they can: {error}"
+            )),
+            (Ok(()), true) => (self.warn)(&format!("spans are sent to {endpoint} again")),
+            (Ok(()), false) | (Err(_), true) => return,
+        }
+        self.is_failing = !self.is_failing;
     }
 }
 

@@ -1,15 +1,11 @@
 //! Triton's generate extension: `generate`, which answers with one object, and `generate_stream`, with an event for each.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::{Counted, response};
-use crate::http::{Exchange, Payload, Upload, error_text, json_text, read, refused, unless_gone};
-use crate::inference::{self, Surroundings, count_failure};
+use super::response;
+use crate::http::{Exchange, ModelCall, Payload, Upload, error_text, json_text, refused};
 use crate::refusal::Refusal;
 
 pub(crate) mod request;
@@ -53,35 +49,16 @@ async fn answer(
     version: Option<u64>,
     upload: &mut Upload,
 ) -> Result<Result<Vec<u8>, Refusal>, Refusal> {
-    let shared = &exchange.shared;
-    let model = shared.repository.find(name, version)?;
-    let counted = Counted::new(&model, exchange.began, &exchange.trace);
-    let ticket = Arc::new(shared.admit(upload.expected_bytes())?);
-    let body = read(upload, &shared.limits, &ticket, 0).await?;
-    let request = request::parse(&model, &body)?;
+    let (mut call, body) = ModelCall::begin(exchange, name, version, upload, Ok(0)).await?;
+    let request = request::parse(&call.model, &body)?;
     drop(body);
-    counted.counts_itself();
-    let surroundings = Surroundings {
-        host: &shared.host,
-        limits: &shared.limits,
-        ticket: &ticket,
-        began: exchange.began,
-        timeout: request.timeout,
-        trace: &exchange.trace,
-    };
-    let call = inference::infer(&surroundings, &model, request.inputs);
-    let inferred = match unless_gone(&exchange.socket, call).await? {
+    let inferred = match call.infer(request.inputs, request.timeout).await? {
         Ok(inferred) => inferred,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let writing = Instant::now();
-    let written = response::write_members(&model, request.id.as_deref(), &inferred.outputs);
-    let written = written.inspect_err(|refusal| {
-        count_failure(&model, exchange.began, &refusal.error);
+    let written = call.answer(inferred, |model, outputs| {
+        response::write_members(model, request.id.as_deref(), outputs)
     })?;
-    let mut times = inferred.times;
-    times.output = writing.elapsed();
-    model.statistics.succeed(times, inferred.n_rows);
     Ok(Ok(written))
 }
 

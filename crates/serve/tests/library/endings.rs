@@ -68,12 +68,19 @@ fn deadline_ends_a_call() {
     );
     let answer = client.answer();
     assert_eq!(answer.status, 504, "{}", answer.text());
-    assert!(
-        answer
-            .error()
-            .starts_with("Deadline exceeded: the time allowed was"),
-        "{}",
-        answer.error()
+    assert_eq!(
+        answer.error(),
+        "Deadline exceeded: the time allowed was 30ms"
+    );
+    // It has passed when the body was read.
+    let asked = ROWS.replace("\"id\"", "\"parameters\": {\"timeout\": 1}, \"id\"");
+    let answer = client.post("/v2/models/slow/infer", asked);
+    assert_eq!(
+        (answer.status, answer.error()),
+        (
+            504,
+            "Deadline exceeded: the time allowed was 1\u{b5}s".to_owned()
+        )
     );
     drop(client);
 }

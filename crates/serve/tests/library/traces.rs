@@ -187,11 +187,20 @@ fn models(model: Arc<dyn Servable>) -> Repository {
 }
 
 fn traced(repository: Repository, endpoint: &str) -> Server {
+    warning(repository, endpoint, |_| ())
+}
+
+fn warning(
+    repository: Repository,
+    endpoint: &str,
+    warn: impl Fn(&str) + Send + Sync + 'static,
+) -> Server {
     let builder = builder(repository).limits(Limits {
         deadline: Duration::from_secs(600),
         ..Limits::default()
     });
     let builder = builder.traces(Some(endpoint)).unwrap();
+    let builder = builder.on_warning(warn);
     builder.listen("127.0.0.1:0").unwrap().start().unwrap()
 }
 
@@ -402,7 +411,10 @@ fn collector_that_is_gone_or_silent_holds_nothing_up() {
         .local_addr()
         .unwrap();
     for (address, is_gone) in [(gone, true), (silent.local_addr().unwrap(), false)] {
-        let server = double(&format!("http://{address}/"));
+        let (sender, warnings) = mpsc::channel();
+        let warn = move |text: &str| sender.send(text.to_owned()).unwrap();
+        let model = models(Arc::new(Times::new(2.0)));
+        let server = warning(model, &format!("http://{address}/"), warn);
         let mut client = Client::new(&server);
         for _ in 0..600 {
             let answer = client.post("/v2/models/m/infer", ROWS);
@@ -416,6 +428,13 @@ fn collector_that_is_gone_or_silent_holds_nothing_up() {
         assert!(server.stop(PATIENCE));
         let waited = began.elapsed();
         assert!(waited < Duration::from_secs(8), "it took {waited:?}");
+        if is_gone {
+            // Once, though several messages could not be sent.
+            let told: Vec<String> = warnings.iter().collect();
+            let message = format!("spans can't be sent to http://{address}/v1/traces, and");
+            assert!(told[0].starts_with(&message), "{told:?}");
+            assert_eq!(told.len(), 1, "{told:?}");
+        }
     }
 }
 

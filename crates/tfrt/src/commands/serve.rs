@@ -188,6 +188,7 @@ fn start(
     {
         let traced = builder.traces(options.otlp.as_deref());
         builder = traced.map_err(rejected)?;
+        builder = builder.on_warning(|text| eprintln!("warning: {text}"));
     }
     for address in addresses {
         let listening = builder.listen(address);

@@ -54,30 +54,54 @@ fn options_of_compiling_are_refused_with_what_was_compiled_before() {
 }
 
 #[cfg(feature = "otel")]
+fn traced(more: &[&str], variables: &[(&str, &str)]) -> Command {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+    let served = ["serve", "layer.onnx", "--listen", "127.0.0.1:0"];
+    command.current_dir(&examples).args(served).args(more);
+    command.envs(variables.iter().copied());
+    command
+}
+
+#[cfg(feature = "otel")]
 #[test]
 fn collectors_that_spans_cannot_be_sent_to_are_refused() {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let served = ["serve", "layer.onnx", "--listen", "127.0.0.1:0"];
-    let told = |more: &[&str], variables: &[(&str, &str)]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
-        command.current_dir(&examples).args(served).args(more);
-        let output = command.envs(variables.iter().copied()).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let https = "https://127.0.0.1:4318";
-    let refused = told(&["--otlp", https], &[]);
+    let output = traced(&["--otlp", "https://127.0.0.1:4318"], &[]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let refused = String::from_utf8(output.stderr).unwrap();
     let message = "the collector 'https://127.0.0.1:4318/v1/traces': spans are sent as they are, without encryption";
     assert!(refused.contains(message), "{refused}");
-    let refused = told(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", https)]);
-    let message = "OTEL_EXPORTER_OTLP_ENDPOINT 'https://127.0.0.1:4318/v1/traces': spans are sent";
-    assert!(refused.contains(message), "{refused}");
-    let grpc = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317"),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+}
+
+#[cfg(feature = "otel")]
+#[test]
+fn environments_that_spans_cannot_be_sent_by_are_warnings() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+    let protocol = "OTEL_EXPORTER_OTLP_PROTOCOL";
+    let cases = [
+        (
+            vec![(endpoint, "https://127.0.0.1:4318")],
+            "OTEL_EXPORTER_OTLP_ENDPOINT 'https://127.0.0.1:4318/v1/traces': spans are sent as they are",
+        ),
+        (
+            vec![(endpoint, "http://127.0.0.1:4317"), (protocol, "grpc")],
+            "OTEL_EXPORTER_OTLP_PROTOCOL: spans are exported by http/protobuf alone, found 'grpc'",
+        ),
     ];
-    let refused = told(&[], &grpc);
-    let message =
-        "OTEL_EXPORTER_OTLP_PROTOCOL: spans are exported by http/protobuf alone, found 'grpc'";
-    assert!(refused.contains(message), "{refused}");
+    for (variables, reason) in cases {
+        let mut command = traced(&[], &variables);
+        let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(server.stderr.take().unwrap()).lines();
+        let mut line = || told.next().unwrap().unwrap();
+        let (warned, ready) = (line(), line());
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let expected = format!("warning: no spans are sent: {reason}");
+        assert!(warned.starts_with(&expected), "{warned}");
+        assert!(ready.starts_with("note: serving layer at"), "{ready}");
+    }
 }
