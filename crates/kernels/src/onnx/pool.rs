@@ -77,8 +77,13 @@ fn average(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
     node.inputs.expect(0, Family::Floats)?;
+    // What windows reach beyond the padding that is stated does not count.
+    let rounds_up = node.attributes.flag("ceil_mode", false)?;
     let chain = match counts_padding {
         false => pool_channels_first_into(execution, Pooling::Mean, x, &windows, &out)?,
+        true if !rounds_up => {
+            pool_channels_first_into(execution, Pooling::MeanWithPadding, x, &windows, &out)?
+        }
         true => pool_by_into(execution, WindowFunction::Mean, x, &windows, &behind, &out)?,
     };
     Ok(Outputs::later(out, chain))

@@ -19,6 +19,7 @@ mod functions;
 mod general;
 mod gradient;
 mod narrow;
+mod rows;
 mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
@@ -164,6 +165,9 @@ impl PoolPlan {
     fn run<T: Real>(&self, input: &[T], first: usize, out: &mut [T]) {
         if out.is_empty() {
             return;
+        }
+        if self.channels == 1 {
+            return rows::run(self, input, first, out);
         }
         let channels = self.channels;
         // It wraps around only where no window has two elements of the input.

@@ -131,14 +131,15 @@ mod tests {
     proptest! {
         #[test]
         fn channels_may_come_first(
-            spatial in prop::collection::vec((1..6_usize, 1..4_usize, 1..3_usize), 1..4),
+            spatial in prop::collection::vec((1..8_usize, 1..4_usize, 1..4_usize), 1..4),
+            dilation in 1..3_usize,
             (batch, channels) in (0..3_usize, 0..4_usize),
             same in any::<bool>(),
             pooling in prop::sample::select(vec![Pooling::Maximum, Pooling::Mean, Pooling::MeanWithPadding]),
-            values in prop::collection::vec(-50.0..50.0_f64, 2048),
+            values in prop::collection::vec(-50.0..50.0_f64, 16384),
         ) {
             let padding = if same { Padding::Same } else { Padding::Explicit(1, 0) };
-            let windows: Vec<Window> = spatial.iter().map(|(_, extent, stride)| Window::new(*extent, *stride, padding)).collect();
+            let windows: Vec<Window> = spatial.iter().map(|(_, extent, stride)| Window { dilation, ..Window::new(*extent, *stride, padding) }).collect();
             let mut shape = vec![batch, channels];
             shape.extend(spatial.iter().map(|(extent, ..)| *extent));
             let Ok(extents) = channels_first_extents(&shape, &windows) else { return Ok(()) };

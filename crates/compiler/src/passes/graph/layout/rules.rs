@@ -191,12 +191,21 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Optio
             placement(module, op)?,
         ),
     };
-    if kernel.len() != 2 || node::int(module, op, "ceil_mode", 0) != 0 {
+    if kernel.len() != 2 {
         return None;
     }
+    let rounds_up = !is_global && node::int(module, op, "ceil_mode", 0) != 0;
+    let pads = match rounds_up {
+        true => rounded_up(module, [x, result], [&kernel, &dilations, &strides], pads)?,
+        false => pads,
+    };
     let kind = match node::text(module, op, "kind") {
         "max" => "max",
-        "mean" if node::int(module, op, "count_include_pad", 0) != 0 => "mean_with_padding",
+        // What windows reach beyond the padding that is stated does not count.
+        "mean" if node::int(module, op, "count_include_pad", 0) != 0 => match rounds_up {
+            true => return None,
+            false => "mean_with_padding",
+        },
         "mean" => "mean",
         _ => return None,
     };
@@ -210,6 +219,40 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Optio
         .attribute("strides", list(&strides));
     finish(rewrite, images, op, result, state);
     Some(())
+}
+
+/// Returns the padding with which a pooling has as many results as one that rounds their number up, if extents are known: the
+/// last windows reach beyond the image.
+fn rounded_up(
+    module: &Module,
+    [x, result]: [ValueId; 2],
+    [kernel, dilations, strides]: [&[i64]; 3],
+    mut pads: Vec<i64>,
+) -> Option<Vec<i64>> {
+    // As much as gives a result for each stride: there is nothing to round.
+    if pads.is_empty() {
+        return Some(pads);
+    }
+    let (&[_, _, ref input @ ..], &[_, _, ref output @ ..]) = (
+        &node::shape(module, x)?[..],
+        &node::shape(module, result)?[..],
+    ) else {
+        return None;
+    };
+    for (at, (&input, &output)) in input.iter().zip(output).enumerate() {
+        if input < 0 || output <= 0 {
+            return None;
+        }
+        let covered = (kernel[at] - 1)
+            .checked_mul(dilations[at])?
+            .checked_add(1)?;
+        let last = (output - 1)
+            .checked_mul(strides[at])?
+            .checked_add(covered)?;
+        let missing = last.checked_sub(input)?.checked_sub(pads[at])?;
+        pads[at + 2] = pads[at + 2].max(missing);
+    }
+    Some(pads)
 }
 
 /// Rewrites a local response normalisation.

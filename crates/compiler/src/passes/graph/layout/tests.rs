@@ -55,6 +55,33 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
 }
 
 #[test]
+fn windows_that_reach_beyond_the_image_are_padding() {
+    // Of 8 by 9 they reach one row beyond, and no column. Where padding counts, what is beyond it does not.
+    let text = run(
+        "onnx-to-graph,graph-infer,graph-layout",
+        r#"func.func @main(%x: tensor<?x3x8x9xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) attributes {
+               model.input_names = ["x"], model.output_names = ["y", "z", "u"], model.input_dims = [["N", 3 : i64, 8 : i64, 9 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<16x3x1x1xf32>} : () -> tensor<16x3x1x1xf32>
+             %a = "onnx.Conv"(%x, %w) : (tensor<?x3x8x9xf32>, tensor<16x3x1x1xf32>) -> tensor<*xf32>
+             %p = "onnx.MaxPool"(%a) {kernel_shape = [3 : i64, 3 : i64], strides = [2 : i64, 2 : i64], ceil_mode = 1 : i64}
+                 : (tensor<*xf32>) -> tensor<*xf32>
+             %q = "onnx.AveragePool"(%a) {kernel_shape = [3 : i64, 3 : i64], strides = [2 : i64, 2 : i64], ceil_mode = 1 : i64}
+                 : (tensor<*xf32>) -> tensor<*xf32>
+             %r = "onnx.AveragePool"(%a) {kernel_shape = [3 : i64, 3 : i64], strides = [2 : i64, 2 : i64], ceil_mode = 1 : i64,
+                 count_include_pad = 1 : i64} : (tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %p, %q, %r : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+           }"#,
+    );
+    for kind in ["max", "mean"] {
+        let pool = format!(
+            "{{dilations = [1, 1], kernel = [3, 3], kind = \"{kind}\", model.shapes = [[\"N\", 4, 4, 16]], pads = [0, 0, 1, 0], strides = [2, 2]}}"
+        );
+        assert!(text.contains(&pool), "{text}");
+    }
+    assert_eq!(text.matches("cpu.fused.pool").count(), 2, "{text}");
+}
+
+#[test]
 fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
     check(
         "onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse",
