@@ -1,4 +1,4 @@
-//! Checks a driver and the kernels, or measures them: `gpu_check [sticky|bench] [--sim] [--records FILE]`. It needs a driver
+//! Checks a driver and the kernels, or measures them: `gpu_check [sticky|ulps|bench] [--sim] [--records FILE]`. It needs a driver
 //! and nothing else, so that it can be carried to a machine that has one; with `--sim` it takes the simulated one, at small
 //! sizes. `gpu_check report FOLDER` makes `gpu-check.json` and a table of what was recorded.
 //!
@@ -28,6 +28,8 @@ mod report;
 mod rows;
 #[path = "../tests/library/streams.rs"]
 mod streams;
+#[path = "../tests/library/ulps.rs"]
+mod ulps;
 
 use records::Records;
 
@@ -51,6 +53,7 @@ fn main() {
     match &*records.words {
         [] => all(&mut records),
         [word] if word == "bench" => bench::run(&mut records),
+        [word] if word == "ulps" => functions(&mut records, 100_000, 1),
         [word] if word == "sticky" => {
             let driver = records.driver.clone();
             let passed = catch_unwind(AssertUnwindSafe(|| conformance::sticky(&driver))).is_ok();
@@ -58,7 +61,7 @@ fn main() {
         }
         _ => {
             println!(
-                "usage: gpu_check [sticky|bench] [--sim] [--records FILE], gpu_check report FOLDER"
+                "usage: gpu_check [sticky|ulps|bench] [--sim] [--records FILE], gpu_check report FOLDER"
             );
             exit(2);
         }
@@ -107,6 +110,20 @@ fn all(records: &mut Records) {
     }
     let (n_passed, n_failed) = (records.n_passed, records.n_failed);
     println!("{n_passed} of {} passed", n_passed + n_failed);
+}
+
+/// Compares functions with double precision, of so many numbers of f32 and each `stride`th of f16, and prints a table.
+fn functions(records: &mut Records, n_numbers: usize, stride: usize) {
+    let lines = ulps::compare(&records.driver.clone(), n_numbers, stride);
+    for (function, found, is_within) in &lines {
+        let told = match found {
+            Ok([of_f32, of_f16]) => format!("f32 {} ulp, f16 {} ulp", of_f32.ulps, of_f16.ulps),
+            Err(error) => error.to_string(),
+        };
+        let name = format!("{} beside double precision", function.step);
+        records.check(&name, *is_within, None, &told);
+    }
+    print!("{}", ulps::table(&lines));
 }
 
 /// Records a comparison with the processor: a line of what was compared, and behind a colon the difference.

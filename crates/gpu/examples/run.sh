@@ -41,6 +41,7 @@ case $? in
     *) n_failed=1 ;;
 esac
 part sticky 60 ./gpu_check sticky $sim --records results/sticky.records || n_failed=1
+part ulps 300 ./gpu_check ulps $sim --records results/ulps.records || n_failed=1
 if [ -z "$sim" ] && command -v compute-sanitizer > /dev/null; then
     # Calls that are refused are made on purpose.
     for tool in memcheck initcheck racecheck synccheck; do
