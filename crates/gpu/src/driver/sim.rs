@@ -123,11 +123,19 @@ impl Sim {
         self.lock().memory.findings.clone()
     }
 
-    /// Returns what was not given back, in words.
+    /// Returns what was not given back, in words. What a context had that was lost, and given back, went with it: calls that
+    /// give something back to such a context are refused.
     pub fn leaks(&self) -> Vec<String> {
         let state = self.lock();
+        let is_there = |context: &u64| {
+            let at = usize::try_from(*context).unwrap_or(0).wrapping_sub(1);
+            let context = state.contexts.get(at);
+            context.is_none_or(|context| context.lost.is_none() || context.n_held > 0)
+        };
+        let count =
+            |contexts: &mut dyn Iterator<Item = &u64>| contexts.filter(|at| is_there(at)).count();
         let mut all = Vec::new();
-        for block in state.memory.live() {
+        for block in state.memory.live().filter(|block| is_there(&block.context)) {
             all.push(format!(
                 "a block of {} bytes at {:#x}",
                 block.len, block.base
@@ -137,14 +145,23 @@ impl Sim {
             .queues
             .all
             .iter()
-            .filter(|queue| !queue.is_destroyed)
+            .filter(|queue| !queue.is_destroyed && is_there(&queue.context))
             .count();
         let n_contexts: usize = state.contexts.iter().map(|context| context.n_held).sum();
         let counts = [
             ("streams", n_streams),
-            ("events", state.events.len()),
-            ("modules", state.modules.len()),
-            ("pinned buffers", state.pinned.len()),
+            (
+                "events",
+                count(&mut state.events.values().map(|event| &event.context)),
+            ),
+            (
+                "modules",
+                count(&mut state.modules.values().map(|(context, _)| context)),
+            ),
+            (
+                "pinned buffers",
+                count(&mut state.pinned.values().map(|pinned| &pinned.context)),
+            ),
             ("captures", state.n_captures()),
             ("graphs", state.graphs.len()),
             ("executable graphs", state.executables.len()),
