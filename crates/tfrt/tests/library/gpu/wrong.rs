@@ -1,4 +1,4 @@
-//! What goes wrong while a model runs on a GPU is one error, and the host goes on.
+//! Errors in the middle of a model on a GPU: each is one, and the host goes on.
 
 use std::sync::Arc;
 
