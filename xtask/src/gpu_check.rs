@@ -1,7 +1,7 @@
 //! `cargo xtask gpu-check`: what is checked and measured on a real GPU, here or, with `--pack`, on another machine.
 //!
-//! The archive has two programs that need NVIDIA's driver and nothing else, and `run.sh`, which runs them and packs
-//! what they say. `docs/gpu-checks.md` keeps what was found.
+//! The archive has a program that needs NVIDIA's driver and nothing else, and `run.sh`, which runs it and packs what it
+//! says. `docs/gpu-checks.md` keeps what was found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use std::process::Command;
 
 use crate::steps::{Steps, cargo, exists, root, target};
 
-/// The programs, examples of `tfrt-gpu`.
-const PROGRAMS: [&str; 2] = ["gpu_check", "gpu_bench"];
+/// The program, an example of `tfrt-gpu`.
+const PROGRAM: &str = "gpu_check";
 
-/// Files beside the sources of the programs.
+/// Files beside its source.
 const FILES: [&str; 2] = ["peers.py", "run.sh"];
 
 /// The most bytes of the archive.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Builds the programs, and runs or packs them: `--pack`, `--debug` for programs that are built fast.
+/// Builds the program, and runs or packs it: `--pack`, `--debug` for one that is built fast.
 pub fn run(steps: &mut Steps, arguments: &[&str]) -> bool {
     let (mut packs, mut is_debug) = (false, false);
     for word in arguments {
@@ -37,7 +37,7 @@ pub fn run(steps: &mut Steps, arguments: &[&str]) -> bool {
         return true;
     }
     if packs {
-        steps.work("gpu-check.tar.gz", || pack(&folder));
+        steps.work("gpu-check.tar.gz", || pack(&folder, is_debug));
         return true;
     }
     let status = Command::new(folder.join("run.sh")).status();
@@ -51,29 +51,20 @@ pub fn run(steps: &mut Steps, arguments: &[&str]) -> bool {
     true
 }
 
-/// Builds the programs, and puts them into a folder with what they need.
+/// Builds the program, and puts it into a folder with what it needs.
 fn steps_before(steps: &mut Steps, folder: &Path, is_debug: bool) -> bool {
-    let mut command = cargo(&["build", "-p", "tfrt-gpu"]);
-    for program in PROGRAMS {
-        command.args(["--example", program]);
+    let profile = if is_debug { "debug" } else { "release" };
+    let mut command = cargo(&["rustc", "-p", "tfrt-gpu", "--example", PROGRAM]);
+    if !is_debug {
+        command.arg("--release");
     }
-    let profile = match is_debug {
-        true => "debug",
-        false => {
-            command.arg("--release");
-            "release"
-        }
-    };
-    // Names of functions are most of what a program has.
-    for profile in ["DEV", "RELEASE"] {
-        command.env(format!("CARGO_PROFILE_{profile}_STRIP"), "symbols");
-    }
-    steps.run("gpu-check: programs", &mut command);
+    // Names of functions are most of a program. To strip it by its profile would build all crates again.
+    command.args(["--", "-C", "strip=symbols"]);
+    steps.run("gpu-check: its program", &mut command);
     let built = root().join("target").join(profile).join("examples");
     let sources = root().join("crates/gpu/examples");
-    let programs = PROGRAMS.iter().map(|name| built.join(name));
-    let files = FILES.iter().map(|name| sources.join(name));
-    let all: Vec<PathBuf> = programs.chain(files).collect();
+    let mut all: Vec<PathBuf> = vec![built.join(PROGRAM)];
+    all.extend(FILES.iter().map(|name| sources.join(name)));
     let mut is_there = false;
     steps.work("gpu-check: its folder", || {
         let _absent = fs::remove_dir_all(folder);
@@ -92,8 +83,9 @@ fn steps_before(steps: &mut Steps, folder: &Path, is_debug: bool) -> bool {
     is_there
 }
 
-/// Packs the folder; returns whether the archive is small enough to be carried.
-fn pack(folder: &Path) -> bool {
+/// Packs the folder; returns whether the archive is small enough to be carried. A program that is built fast is
+/// larger, and for a trial.
+fn pack(folder: &Path, is_debug: bool) -> bool {
     let archive = folder.with_extension("tar.gz");
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return false;
@@ -112,5 +104,5 @@ fn pack(folder: &Path) -> bool {
         archive.display(),
         len as f64 / f64::from(1 << 20)
     );
-    is_packed && len <= MOST_BYTES
+    is_packed && (is_debug || len <= MOST_BYTES)
 }

@@ -1,65 +1,85 @@
-//! Runs the conformance suite of drivers on a real one, and measures a few things: `gpu_check [sticky]`.
+//! Checks a driver and the kernels, or measures them: `gpu_check [sticky|ulps|bench] [--sim] [--records FILE]`. It needs a driver
+//! and nothing else, so that it can be carried to a machine that has one; with `--sim` it takes the simulated one, at small
+//! sizes. `gpu_check report FOLDER` makes `gpu-check.json` and a table of what was recorded.
 //!
-//! It needs a driver and nothing else, so that it can be carried to a machine that has one. It ends with 3 where no GPU
-//! is.
+//! It ends with 1 if a check fails, with 3 where no GPU is.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::exit;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tfrt_gpu::GpuDevice;
 use tfrt_gpu::conformance::{self, Bed};
-use tfrt_gpu::driver::Driver;
-use tfrt_gpu::driver::cuda::Cuda;
 use tfrt_host::HostContext;
 use tfrt_host::device::Device;
 use tfrt_host::kernel::KernelRegistry;
 
+#[path = "common/bench.rs"]
+mod bench;
 #[path = "../tests/library/programs.rs"]
 mod programs;
+#[path = "common/records.rs"]
+mod records;
+#[path = "common/report.rs"]
+mod report;
 #[path = "../tests/library/rows.rs"]
 mod rows;
+#[path = "../tests/library/streams.rs"]
+mod streams;
+#[path = "../tests/library/ulps.rs"]
+mod ulps;
+
+use records::Records;
 
 fn main() {
-    let begin = Instant::now();
-    let cuda = match Cuda::open() {
-        Ok(cuda) => cuda,
-        Err(error) => {
-            println!("{error}");
-            exit(3);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [command, folder] = &*words
+        && command == "report"
+    {
+        match report::report(Path::new(folder)) {
+            Ok(table) => print!("{table}"),
+            Err(error) => {
+                println!("{folder}: {error}");
+                exit(2);
+            }
         }
-    };
-    println!("{} opened in {:?}", cuda.library(), begin.elapsed());
-    let driver: Arc<dyn Driver> = Arc::new(cuda);
-    let device = driver.device(0).expect("there is a device");
-    println!(
-        "version {:?}, {:?}",
-        driver.version(),
-        driver.properties(device)
-    );
-    if std::env::args().nth(1).as_deref() == Some("sticky") {
-        conformance::sticky(&driver);
-        println!("passed: a lost context stays lost");
         return;
     }
     let begin = Instant::now();
+    let mut records = Records::open(words.into_iter());
+    println!("opened in {:?}", begin.elapsed());
+    match &*records.words {
+        [] => all(&mut records),
+        [word] if word == "bench" => bench::run(&mut records),
+        [word] if word == "ulps" => functions(&mut records, 100_000, 1),
+        [word] if word == "sticky" => {
+            let driver = records.driver.clone();
+            let passed = catch_unwind(AssertUnwindSafe(|| conformance::sticky(&driver))).is_ok();
+            records.check("a lost context stays lost", passed, None, "");
+        }
+        _ => {
+            println!(
+                "usage: gpu_check [sticky|ulps|bench] [--sim] [--records FILE], gpu_check report FOLDER"
+            );
+            exit(2);
+        }
+    }
+    exit(i32::from(records.n_failed > 0));
+}
+
+/// Runs all checks but the one that loses the context.
+fn all(records: &mut Records) {
+    let driver = records.driver.clone();
+    let begin = Instant::now();
+    let device = driver.device(0).expect("there is a device");
     driver.retain_primary(device).expect("it has a context");
     println!("context made in {:?}", begin.elapsed());
-    let mut n_failed = 0;
     for (promise, check) in conformance::checks() {
-        let begin = Instant::now();
         let passed = catch_unwind(AssertUnwindSafe(|| Bed::with(&driver, *check))).is_ok();
-        n_failed += u32::from(!passed);
-        let word = if passed { "passed" } else { "FAILED" };
-        println!("{word}: {promise} ({:?})", begin.elapsed());
+        records.check(promise, passed, None, "");
     }
-    println!(
-        "{} of {} passed",
-        conformance::checks().len() as u32 - n_failed,
-        conformance::checks().len()
-    );
-    let begin = Instant::now();
     let of_device = || {
         tfrt_host::device::conformance::suite(&|id| {
             let host = HostContext::builder(KernelRegistry::new()).build();
@@ -71,31 +91,43 @@ fn main() {
         });
     };
     let passed = catch_unwind(AssertUnwindSafe(of_device)).is_ok();
-    n_failed += u32::from(!passed);
-    println!(
-        "{}: the promises of devices ({:?})",
-        if passed { "passed" } else { "FAILED" },
-        begin.elapsed()
-    );
-    let (mut n_rows, mut n_rows_passed) = (0, 0);
-    for seed in 1..=3 {
-        for (passed, line) in rows::compare(&driver, seed, true) {
-            n_rows += 1;
-            n_rows_passed += u32::from(passed);
-            if seed == 1 || !passed {
-                println!("{}: {line}", if passed { "passed" } else { "FAILED" });
-            }
+    records.check("the promises of devices", passed, None, "");
+    let (is_real, n_seeds) = match records.is_simulated {
+        true => (false, 1),
+        false => (true, 3),
+    };
+    for seed in 1..=n_seeds {
+        for (passed, line) in rows::compare(&driver, seed, is_real) {
+            compared(records, &line, passed, seed.into());
         }
     }
-    println!("{n_rows_passed} of {n_rows} calls of rows as on the processor");
-    let (mut n_programs, mut n_programs_passed) = (0, 0);
-    for (passed, line) in programs::compare(&driver, 1, 200, 100_000) {
-        n_programs += 1;
-        n_programs_passed += u32::from(passed);
-        println!("{}: {line}", if passed { "passed" } else { "FAILED" });
+    let (n_programs, n_numbers) = match records.is_simulated {
+        true => (20, 64),
+        false => (200, 100_000),
+    };
+    for (passed, line) in programs::compare(&driver, 1, n_programs, n_numbers) {
+        compared(records, &line, passed, 1);
     }
-    println!("{n_programs_passed} of {n_programs} programs of pointwise steps as on the processor");
-    exit(i32::from(
-        n_failed > 0 || n_rows_passed < n_rows || n_programs_passed < n_programs,
-    ));
+    let (n_passed, n_failed) = (records.n_passed, records.n_failed);
+    println!("{n_passed} of {} passed", n_passed + n_failed);
+}
+
+/// Compares functions with double precision, of so many numbers of f32 and each `stride`th of f16, and prints a table.
+fn functions(records: &mut Records, n_numbers: usize, stride: usize) {
+    let lines = ulps::compare(&records.driver.clone(), n_numbers, stride);
+    for (function, found, is_within) in &lines {
+        let told = match found {
+            Ok([of_f32, of_f16]) => format!("f32 {} ulp, f16 {} ulp", of_f32.ulps, of_f16.ulps),
+            Err(error) => error.to_string(),
+        };
+        let name = format!("{} beside double precision", function.step);
+        records.check(&name, *is_within, None, &told);
+    }
+    print!("{}", ulps::table(&lines));
+}
+
+/// Records a comparison with the processor: a line of what was compared, and behind a colon the difference.
+fn compared(records: &mut Records, line: &str, passed: bool, seed: u64) {
+    let (name, detail) = line.rsplit_once(": ").unwrap_or((line, "the same bits"));
+    records.check(name, passed, Some(seed), detail);
 }

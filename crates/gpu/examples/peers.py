@@ -1,4 +1,4 @@
-"""Measures PyTorch on the operations of gpu_bench.rs, under the same names. Products are those of true f32."""
+"""Measures PyTorch on the operations of `gpu_check bench`, under the same names. Products are those of true f32."""
 
 import statistics
 import time

@@ -7,3 +7,4 @@ mod programs;
 mod rows;
 mod sim;
 mod streams;
+mod ulps;

@@ -209,7 +209,7 @@ fn draw(random: &mut Random) -> Drawn {
 }
 
 /// Runs a program on the GPU and on the processor; returns the type and the elements that both give.
-fn run(
+pub fn run(
     bed: &Bed,
     steps: &[String],
     operands: &[TensorHandle],

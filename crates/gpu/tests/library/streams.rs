@@ -1,5 +1,5 @@
-//! Measurements of graphs, of two streams side by side, and of threads with a stream each: on a GPU by `gpu_bench`; here it
-//! is tried that they do what they say.
+//! Measurements of graphs, of two streams side by side, and of threads with a stream each: on a GPU by `gpu_check bench`;
+//! here it is tried that they do what they say.
 
 use std::sync::Arc;
 use std::thread;

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+#[cfg(feature = "gpu")]
+use tfrt::gpu::driver::sim::Sim;
 use tfrt::host::record::{EventKind, Recorder, Recording};
 use tfrt::input::Input;
 use tfrt::profile::{Profile, Statistics as ProfileStatistics};
@@ -27,6 +29,8 @@ use super::devices::DeviceOption;
 use super::kernel_times::KernelTimes;
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
+#[cfg(feature = "gpu")]
+use super::run::refuse_driver_without_gpu;
 use super::{model_inputs, print_json, print_line, rejection};
 use crate::console::{Console, Problem};
 use crate::failure::{Failure, LimitReached, status_of};
@@ -88,7 +92,7 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
                 true => print_json(&report)?,
                 false => print_line(report.text().trim_end())?,
             }
-            Ok(ExitStatus::Fine)
+            Ok(bench.end(console))
         }
         Err(BenchError::Failure(failure)) => Err(failure),
         Err(BenchError::Call(failed)) => {
@@ -198,6 +202,8 @@ struct Bench {
     errors: Arc<Errors>,
     printed: DiscardedOutput,
     queue: String,
+    #[cfg(feature = "gpu")]
+    simulated: Option<Sim>,
 }
 
 /// The result of a measurement.
@@ -256,6 +262,11 @@ impl Bench {
             None => builder,
         };
         let runtime = limits.limit(builder).build();
+        #[cfg(feature = "gpu")]
+        let simulated = options
+            .gpu_driver
+            .as_ref()
+            .and_then(|driver| driver.give_to(&runtime));
         if let Some(device) = &options.device {
             device.add_to(&runtime, options.max_device_memory)?;
         }
@@ -284,6 +295,8 @@ impl Bench {
         }
         let (function, arguments) = match is_model && !is_program {
             true => {
+                #[cfg(feature = "gpu")]
+                refuse_driver_without_gpu(options.gpu_driver.is_some(), options.device.as_ref())?;
                 let model = Model::from_program_with(program.clone(), input, &opening, &runtime);
                 let ready = model.map_err(Failure::Open);
                 let ready = ready.and_then(|model| of_model(&model, &runtime, options));
@@ -300,7 +313,20 @@ impl Bench {
             arguments,
             errors,
             printed,
+            #[cfg(feature = "gpu")]
+            simulated,
         })
+    }
+
+    /// Frees what is measured, and tells what a simulated GPU has found and has not got back. Returns the exit status.
+    fn end(self, console: &Console) -> ExitStatus {
+        #[cfg(feature = "gpu")]
+        if let Some(sim) = self.simulated.clone() {
+            drop(self);
+            return super::devices::driver::tell(&sim, console);
+        }
+        let _unused = console;
+        ExitStatus::Fine
     }
 
     fn measure(&self, options: &BenchOptions) -> Result<Measurement, BenchError> {

@@ -1,10 +1,12 @@
 //! `tfrt devices`: the devices that models run on, and why others are not there.
 
+use serde::Serialize;
 use tfrt::tensor::math::byte_gemm::ByteInstructions;
 use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{HostEvaluator, PlacementReport, Runtime, RuntimeBuilder};
 
 use super::print_line;
+use crate::console::counted;
 use crate::failure::{ExitStatus, Failure};
 
 #[cfg(feature = "gpu")]
@@ -12,6 +14,27 @@ pub mod driver;
 #[cfg_attr(feature = "gpu", path = "devices/gpu.rs")]
 #[cfg_attr(not(feature = "gpu"), path = "devices/no_gpu.rs")]
 mod gpus;
+
+/// The graphs of GPUs that a runtime's models have captured, and launches of these.
+#[derive(Clone, Copy, Serialize)]
+pub struct GraphCounts {
+    captured: u64,
+    launched: u64,
+}
+
+impl GraphCounts {
+    /// Returns those of a runtime so far; `None` if it has no GPU.
+    pub fn of(runtime: &Runtime) -> Option<GraphCounts> {
+        gpus::graphs(runtime)
+    }
+
+    /// Returns a line on them.
+    pub fn line(&self) -> String {
+        let graphs = counted(self.captured, "graph");
+        let times = counted(self.launched, "time");
+        format!("GPUs: {graphs} captured, launched {times}")
+    }
+}
 
 /// Lists the devices.
 pub fn devices() -> Result<ExitStatus, Failure> {

@@ -250,6 +250,20 @@ fn tell_packing(runtime: &Runtime, console: &Console) {
     }
 }
 
+/// Refuses a driver of GPUs for a model that runs on none.
+#[cfg(feature = "gpu")]
+pub(super) fn refuse_driver_without_gpu(
+    has_driver: bool,
+    device: Option<&DeviceOption>,
+) -> Result<(), Failure> {
+    if !has_driver || device.is_some_and(|device| device.name().is_some()) {
+        return Ok(());
+    }
+    let message = "--gpu-driver names the driver of --device gpu:N, and of programs that drive a GPU themselves: \
+                   without a GPU as device the model would run on the processor";
+    Err(Failure::Usage(message.to_owned()))
+}
+
 /// Refuses options for models where functions are called, which take `--arg`.
 fn refuse_options_of_models(options: &RunOptions, is_model: bool) -> Result<(), Failure> {
     let is_used = options.input.is_used()
@@ -420,6 +434,11 @@ impl<'a> Run<'a> {
         let is_model = is_model(&program);
         let (program, model) = match is_model && !self.options.calls_functions() {
             true => {
+                #[cfg(feature = "gpu")]
+                refuse_driver_without_gpu(
+                    self.options.gpu_driver.is_some(),
+                    self.options.device.as_ref(),
+                )?;
                 let opening = self.opening();
                 let model = Model::from_program_with(program, &input, &opening, &self.runtime)?;
                 // A model holds what it was read from no longer.
@@ -489,17 +508,7 @@ impl<'a> Run<'a> {
         drop((session, runtime));
         #[cfg(feature = "gpu")]
         if let Some(sim) = &simulated {
-            let (findings, leaks) = super::devices::driver::found(sim);
-            findings
-                .iter()
-                .chain(&leaks)
-                .for_each(|line| console.say(line));
-            if !findings.is_empty() {
-                status = status.max(ExitStatus::FunctionFailed);
-            }
-            if !leaks.is_empty() {
-                status = status.max(ExitStatus::Leaked);
-            }
+            status = status.max(super::devices::driver::tell(sim, console));
         }
         if allocator.finish(options.json, console)? {
             status = status.max(ExitStatus::Leaked);

@@ -7,6 +7,8 @@ use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
 
 use crate::commands::devices::DeviceOption;
+#[cfg(feature = "gpu")]
+use crate::commands::devices::driver::DriverOption;
 
 #[cfg(feature = "plugins")]
 use super::UsedPlugins;
@@ -69,6 +71,12 @@ pub struct BenchOptions {
     /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
     #[arg(long)]
     pub no_optimize: bool,
+
+    /// Give programs and `--device` this driver of GPUs: `cuda`, or a simulated one that checks what is done, `sim`, or with
+    /// the order of its commands and a seed `sim:random:7`
+    #[cfg(feature = "gpu")]
+    #[arg(long, value_name = "DRIVER", value_parser = DriverOption::parse, conflicts_with = "untrusted")]
+    pub gpu_driver: Option<DriverOption>,
 
     /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
     #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]

@@ -82,6 +82,88 @@ fn what_needs_more_memory_of_a_gpu_than_is_allowed_fails() {
     assert_eq!(text(&plain.stdout), text(&given.stdout));
 }
 
+/// Writes a model whose nodes are so many that they are captured together, and that can't become one kernel.
+#[cfg(feature = "gpu")]
+fn deep_model(name: &str) -> PathBuf {
+    let nodes = (0..12).map(|at| {
+        let from = if at == 0 {
+            "%x".to_owned()
+        } else {
+            format!("%{}", at - 1)
+        };
+        format!("  %{at} = \"graph.softmax\"({from}) : (tensor<4xf32>) -> tensor<4xf32>\n")
+    });
+    let body: String = nodes.collect();
+    let text = format!(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{
+    model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[4]]}} {{
+{body}  tfrt.return %11 : tensor<4xf32>
+}}"
+    );
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn a_measurement_tells_of_graphs() {
+    let path = deep_model("devices_graphs.mlir");
+    let simulated = ["bench", "--device", "gpu:0", "--gpu-driver", "sim:lazy:3"];
+    let bench = |more: &[&str]| {
+        // One call to warm up, and five.
+        let calls = ["--runs", "5", "--warm-up", "0s"];
+        tfrt(&[&simulated[..], &calls[..], more].concat(), &path)
+    };
+    let told = bench(&["--stats"]);
+    let (said, errors) = (text(&told.stdout), text(&told.stderr));
+    assert!(
+        said.contains("GPUs: 1 graph captured, launched 4 times, in all calls"),
+        "{said}{errors}"
+    );
+    assert_eq!(told.status.code(), Some(0), "{errors}");
+    let json = text(&bench(&["--stats", "--json", "--no-gpu-graphs"]).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let none = serde_json::json!({ "captured": 0, "launched": 0 });
+    assert_eq!(json["gpu_graphs"], none);
+    let json = text(&bench(&["--json"]).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.get("gpu_graphs"), None);
+
+    let run = [
+        "run",
+        "--random",
+        "--stats",
+        "--device",
+        "gpu:0",
+        "--gpu-driver",
+        "sim",
+    ];
+    let told = text(&tfrt(&run, &path).stderr);
+    assert!(
+        told.contains("GPUs: 0 graphs captured, launched 0 times"),
+        "{told}"
+    );
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn a_driver_for_a_model_on_the_processor_is_refused() {
+    let path = model("devices_driver.mlir");
+    for command in [&["run", "--random"][..], &["bench"]] {
+        for device in [&[][..], &["--device", "cpu:0"]] {
+            let words = [command, &["--gpu-driver", "sim"], device].concat();
+            let refused = tfrt(&words, &path);
+            let told = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{words:?}: {told}");
+            assert!(
+                told.contains("--gpu-driver names the driver of --device gpu:N"),
+                "{told}"
+            );
+        }
+    }
+}
+
 #[cfg(not(feature = "gpu"))]
 #[test]
 fn a_check_for_a_gpu_is_refused_by_a_command_without_them() {

@@ -11,6 +11,7 @@ use tfrt::ir::Source;
 use tfrt::{OpenError, OpenOptions, Placements, Runtime, Tensor};
 
 mod graphs;
+mod wrong;
 
 /// A model of which all but the cosine is for the GPU.
 const MODEL: &str = r#"

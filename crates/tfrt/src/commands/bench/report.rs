@@ -6,6 +6,7 @@ use serde::Serialize;
 use tfrt::ir::visible;
 
 use super::{Bench, Measurement, RecordedCalls};
+use crate::commands::devices::GraphCounts;
 use crate::commands::kernel_times::KernelTimes;
 use crate::console::{counted, duration};
 
@@ -42,6 +43,9 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_ns_per_kernel: Option<f64>,
     discarded_output_bytes: u64,
+    /// Graphs of GPUs in all calls, those before the measurement too, if they were asked for and there is a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_graphs: Option<GraphCounts>,
     /// The times of kernels in further calls, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<RecordedTimes>,
@@ -91,6 +95,10 @@ impl Report {
             mean_ns_per_kernel: (recorded.n_kernels > 0)
                 .then(|| mean_ns / recorded.n_kernels as f64),
             discarded_output_bytes: measured.printed_bytes,
+            gpu_graphs: recorded
+                .times
+                .as_ref()
+                .and_then(|_| GraphCounts::of(&bench.runtime)),
             stats: recorded.times.map(|times| RecordedTimes {
                 calls: recorded.n_calls,
                 times,
@@ -168,6 +176,9 @@ impl Report {
                 text,
                 "  what kernels printed was discarded: {n_bytes:.0} bytes a call"
             )?;
+        }
+        if let Some(graphs) = &self.gpu_graphs {
+            writeln!(text, "  {}, in all calls", graphs.line())?;
         }
         if let Some(stats) = &self.stats {
             writeln!(

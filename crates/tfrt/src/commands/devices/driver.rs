@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use tfrt::Runtime;
 use tfrt::gpu::driver::sim::{Policy, Sim, SimOptions};
 
+use crate::console::Console;
+use crate::failure::ExitStatus;
+
 /// A driver that a command line names: `cuda`, `sim`, `sim:lazy`, `sim:random:7`.
 #[derive(Clone, Debug)]
 pub enum DriverOption {
@@ -68,8 +71,26 @@ impl DriverOption {
     }
 }
 
+/// Tells what a simulated driver has found, and what was not given back to it. Returns the exit status that says so. The
+/// runtime has ended.
+pub fn tell(sim: &Sim, console: &Console) -> ExitStatus {
+    let (findings, leaks) = found(sim);
+    findings
+        .iter()
+        .chain(&leaks)
+        .for_each(|line| console.say(line));
+    let found = match findings.is_empty() {
+        true => ExitStatus::Fine,
+        false => ExitStatus::FunctionFailed,
+    };
+    match leaks.is_empty() {
+        true => found,
+        false => found.max(ExitStatus::Leaked),
+    }
+}
+
 /// Returns what a simulated driver has found, and what was not given back to it, a line each. The runtime has ended.
-pub fn found(sim: &Sim) -> (Vec<String>, Vec<String>) {
+fn found(sim: &Sim) -> (Vec<String>, Vec<String>) {
     // The thread of a device may still give back what it has.
     let begin = Instant::now();
     while !sim.leaks().is_empty() && begin.elapsed() < Duration::from_secs(1) {

@@ -4,6 +4,8 @@ use tfrt::gpu::driver::cuda::Cuda;
 use tfrt::gpu::{Driver, GpuResult, KERNELS, KIND};
 use tfrt::{HostEvaluator, Runtime, RuntimeBuilder};
 
+use super::GraphCounts;
+
 /// Returns a line for each GPU, or why there is none.
 pub fn found() -> Result<Vec<String>, String> {
     let lines = || -> GpuResult<Vec<String>> {
@@ -48,4 +50,15 @@ pub fn add(runtime: &Runtime, ordinal: i32, max_memory: Option<usize>) -> Result
     added
         .map(|_| ())
         .map_err(|error| error.message().to_owned())
+}
+
+/// Returns how many graphs a runtime's models have captured and launched; `None` if it has no GPU.
+pub fn graphs(runtime: &Runtime) -> Option<GraphCounts> {
+    let devices = runtime.host().devices().list();
+    let has_gpu = devices.iter().any(|device| device.kind() == KIND);
+    let counts = tfrt::gpu::graph_counts(runtime.host());
+    has_gpu.then_some(GraphCounts {
+        captured: counts.n_captured,
+        launched: counts.n_launched,
+    })
 }

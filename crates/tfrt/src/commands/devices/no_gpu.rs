@@ -2,6 +2,8 @@
 
 use tfrt::{HostEvaluator, Runtime, RuntimeBuilder};
 
+use super::GraphCounts;
+
 const WITHOUT: &str = "this command was built without the feature `gpu`";
 
 /// Returns why there is no GPU.
@@ -22,4 +24,9 @@ pub fn placing(_: &str, _: HostEvaluator) -> Result<HostEvaluator, String> {
 /// Returns why there is no GPU.
 pub fn add(_: &Runtime, _: i32, _: Option<usize>) -> Result<(), String> {
     Err(WITHOUT.to_owned())
+}
+
+/// Returns that there is no GPU.
+pub fn graphs(_: &Runtime) -> Option<GraphCounts> {
+    None
 }

@@ -290,9 +290,8 @@ impl Profiling {
             delivery.tell_of(WrittenFile::new(&page.path, len_bytes, "a browser"));
         }
         let stats = || {
-            let queue = runtime.host().queue().stats();
             let statistics = Statistics::new(&profile);
-            Stats::new(&statistics, &queue, begun.before, &samples)
+            Stats::new(&statistics, runtime, begun.before, &samples)
         };
         Ok(recorded.stats.then(stats))
     }

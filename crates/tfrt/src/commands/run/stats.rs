@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use tfrt::asynchronous::queue::QueueStats;
+use tfrt::Runtime;
 use tfrt::asynchronous::{MemoryStats, memory_stats};
 use tfrt::profile::{Sample, Statistics, ThreadTime};
 
+use crate::commands::devices::GraphCounts;
 use crate::commands::kernel_times::{KernelTimes, write_rows};
 use crate::console::{counted, duration};
 
@@ -24,6 +25,9 @@ pub struct Stats {
     threads: Vec<Thread>,
     queue: Queue,
     memory: Memory,
+    /// Graphs of GPUs, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_graphs: Option<GraphCounts>,
     /// Kernels of plugins whose calls have made objects of the host and not deleted them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_behind: Vec<LeftBehind>,
@@ -86,10 +90,11 @@ impl Stats {
     /// Makes the report; `before` are the counters of memory when the run began.
     pub fn new(
         statistics: &Statistics,
-        queue: &QueueStats,
+        runtime: &Runtime,
         before: MemoryStats,
         samples: &[Sample],
     ) -> Stats {
+        let queue = runtime.host().queue().stats();
         let now = memory_stats();
         let recycled = now.hits.saturating_sub(before.hits);
         let peak = samples.iter().map(|sample| sample.live_bytes).max();
@@ -113,6 +118,7 @@ impl Stats {
                 live_bytes: since(now.live_bytes),
                 peak_bytes: since(peak.unwrap_or(now.live_bytes)),
             },
+            gpu_graphs: GraphCounts::of(runtime),
             left_behind: left_behind(),
             lost_events: statistics.n_lost,
         }
@@ -149,6 +155,9 @@ impl Stats {
             memory.live_bytes,
         );
         text.push_str(&lines);
+        if let Some(graphs) = &self.gpu_graphs {
+            writeln!(text, "{}", graphs.line()).expect("a String takes all text");
+        }
         for LeftBehind { kernel, objects } in &self.left_behind {
             let objects = counted(*objects, "object");
             writeln!(

@@ -9,12 +9,13 @@ use tfrt::gpu::driver::sim::{Policy, Sim, SimOptions};
 use tfrt::gpu::{self, GraphCounts, KERNELS};
 use tfrt::input::Input;
 use tfrt::ir::Source;
-use tfrt::{Model, OpenOptions, Runtime, Tensor};
+use tfrt::model::ModelCall;
+use tfrt::{Context, Model, OpenOptions, Runtime, Tensor};
 
 use super::simulated;
 
 /// Returns a model of four layers: a product, a bias, an activation, a norm. The second result is on the way.
-fn layers() -> Input {
+pub(super) fn layers() -> Input {
     let mut body = String::new();
     let (square, row) = ("tensor<4x4xf32>", "tensor<4xf32>");
     let rows = "tensor<?x4xf32>";
@@ -42,23 +43,33 @@ fn layers() -> Input {
     Input::Text(Source::new("layers.mlir", text))
 }
 
-fn opened(runtime: &Runtime) -> Model {
+pub(super) fn opened(runtime: &Runtime) -> Model {
     let options = OpenOptions::new().device("GPU:0").strict_device(true);
     runtime.load_model_with(&layers(), &options).unwrap()
 }
 
-/// Calls a model with numbers that a seed gives; returns the bits of its results.
-fn call(runtime: &Runtime, model: &Model, n_rows: usize, seed: usize) -> Result<Vec<u32>, String> {
+/// Begins a call of a model with numbers that a seed gives.
+pub(super) fn begin(context: &Context, model: &Model, n_rows: usize, seed: usize) -> ModelCall {
     let x = (0..4 * n_rows).map(|at| ((at + seed) * 37 % 101) as f32 / 25.0 - 2.0);
     let x = Tensor::from_vec(&[n_rows, 4], x.collect::<Vec<f32>>()).unwrap();
-    let outputs = model.call(&runtime.context(), [("x", x)]).wait();
+    model.call(context, [("x", x)])
+}
+
+/// Calls a model with numbers that a seed gives; returns the bits of its results.
+pub(super) fn call(
+    runtime: &Runtime,
+    model: &Model,
+    n_rows: usize,
+    seed: usize,
+) -> Result<Vec<u32>, String> {
+    let outputs = begin(&runtime.context(), model, n_rows, seed).wait();
     let outputs = outputs.map_err(|error| error.to_string())?;
     let both = ["y", "z"].map(|name| outputs.tensor(name).unwrap().to_vec::<f32>().unwrap());
     Ok(both.iter().flatten().map(|x| x.to_bits()).collect())
 }
 
 /// Checks that a simulated GPU has found nothing, and has all back when those who used it are gone.
-fn expect_clean(sim: &Sim, what: &str) {
+pub(super) fn expect_clean(sim: &Sim, what: &str) {
     let begin = Instant::now();
     while !sim.leaks().is_empty() && begin.elapsed() < Duration::from_secs(5) {
         thread::yield_now();
