@@ -166,6 +166,55 @@ fn graphs_that_make_no_sense_are_refused_with_their_place() {
 }
 
 #[test]
+fn calls_that_double_at_each_depth_are_refused_with_one_error() {
+    const DEPTH: usize = 40;
+    let call_next = |name: &str, depth: usize, input: &str| {
+        let callee = format!("f{}", depth + 1);
+        node(name, "PartitionedCall", &[input], &[("f", call(&callee))])
+    };
+    // One after the other, which makes no operation; and side by side.
+    let in_a_row = |depth| {
+        vec![
+            call_next("first", depth, "a"),
+            call_next("out", depth, "first:output:0"),
+        ]
+    };
+    let side_by_side = |depth| {
+        vec![
+            call_next("first", depth, "a"),
+            call_next("second", depth, "a"),
+            node("out", "AddV2", &["first:output:0", "second:output:0"], &[]),
+        ]
+    };
+    let bodies: [&dyn Fn(usize) -> Vec<Wire>; 2] = [&in_a_row, &side_by_side];
+    for body in bodies {
+        let outputs = [("b", "out:output:0")];
+        let mut functions: Vec<Wire> = (0..DEPTH)
+            .map(|depth| function(&format!("f{depth}"), &["a"], &outputs, body(depth)))
+            .collect();
+        let mut last = vec![node("out", "Identity", &["a"], &[])];
+        last.extend((0..5000).map(|n| node(&format!("unneeded{n}"), "NoOp", &[], &[])));
+        functions.push(function(&format!("f{DEPTH}"), &["a"], &outputs, last));
+        let nodes = vec![
+            node("given", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
+            node(
+                "called",
+                "PartitionedCall",
+                &["given"],
+                &[("f", call("f0"))],
+            ),
+        ];
+        let model = saved_model(nodes, functions, "serving_default");
+        let told = import(Files::from([("saved_model.pb", model)])).unwrap_err();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(
+            told.contains("calls expand more than 1048576 nodes of functions"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn attributes_without_a_name_are_refused() {
     for (name, shown) in [("", "''"), ("a\0b", "'a\\0b'")] {
         let nodes = [
