@@ -72,7 +72,11 @@ fn recognises(head: &FileHead<'_>) -> bool {
         true => head
             .path
             .is_some_and(|path| path.join(MODEL_FILE).is_file()),
-        false => is_model_file(head) || looks_like_graph(head.bytes),
+        false => {
+            is_model_file(head)
+                || looks_like_saved_model(head.bytes)
+                || looks_like_graph(head.bytes)
+        }
     }
 }
 

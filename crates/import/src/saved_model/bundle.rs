@@ -24,10 +24,18 @@ pub(super) struct Bundle {
     index: Vec<u8>,
     /// The places of entries in the index, by key.
     entries: BTreeMap<Vec<u8>, std::ops::Range<usize>>,
-    /// The shards that are open, with their lengths; nothing for one that can't be opened, of which an error told.
-    shards: BTreeMap<i32, Option<(OpenFile, u64)>>,
+    /// The shards that are open; nothing for one that can't be opened, of which an error told.
+    shards: BTreeMap<i32, Option<Shard>>,
     /// The bytes that may still be read.
     bytes_left: u64,
+}
+
+/// A file with elements of tensors.
+struct Shard {
+    file: OpenFile,
+    n_bytes: u64,
+    /// Whether an error told that tensors end beyond the file.
+    short_told: bool,
 }
 
 /// The most bytes of an index. One of a thousand variables has 100 kB.
@@ -107,7 +115,8 @@ impl Bundle {
         Ok(())
     }
 
-    /// Reads the tensor of a key, or a part of it. There is none if its file can't be opened, and an error said so before.
+    /// Reads the tensor of a key, or a part of it. There is none if its file can't be opened or is too short for it, and an
+    /// error said so before.
     pub(super) fn tensor(
         &mut self,
         key: &str,
@@ -144,7 +153,8 @@ impl Bundle {
             return Err(error("lies at no place"));
         };
         let bytes = self.bytes(entry.shard_id, offset, size)?;
-        let bytes = bytes.ok_or_else(|| error("lies in a shard that can't be opened"))?;
+        let bytes =
+            bytes.ok_or_else(|| error("lies in a shard that can't be opened or is too short"))?;
         // Those of strings are of another kind.
         if element::element_type(entry.dtype)? != ElementType::String {
             expect_sum(crc32c::crc32c(&bytes), entry.crc32c)?;
@@ -291,7 +301,26 @@ impl Bundle {
         }))
     }
 
-    /// Reads a range of bytes of a shard.
+    /// Returns how many tensors the index puts into a shard, and how many of them end beyond so many bytes.
+    fn tensors_beyond(&self, shard: i32, n_bytes: u64) -> (usize, usize) {
+        let (mut n_tensors, mut n_beyond) = (0, 0);
+        for key in self.entries.keys() {
+            let Ok(Some(entry)) = self.entry(key) else {
+                continue;
+            };
+            // An entry of a tensor in parts has no bytes; its parts have entries of their own.
+            if entry.shard_id != shard || !entry.slices.is_empty() {
+                continue;
+            }
+            n_tensors += 1;
+            let end = i128::from(entry.offset) + i128::from(entry.size);
+            n_beyond += usize::from(end > i128::from(n_bytes));
+        }
+        (n_tensors, n_beyond)
+    }
+
+    /// Reads a range of bytes of a shard. There are none if an error told before that the shard can't be opened or is too
+    /// short: one error tells of all tensors beyond its end.
     fn bytes(&mut self, shard: i32, offset: u64, size: u64) -> Result<Option<Bytes>, Problem> {
         let n_shards = self.n_shards;
         if !(0..n_shards).contains(&shard) {
@@ -301,7 +330,15 @@ impl Bundle {
         if !self.shards.contains_key(&shard) {
             let opened = self.external_data.open(&location);
             let (opened, failed) = match opened {
-                Ok(opened) => (Some(opened), None),
+                Ok((file, n_bytes)) => {
+                    let short_told = false;
+                    let shard = Shard {
+                        file,
+                        n_bytes,
+                        short_told,
+                    };
+                    (Some(shard), None)
+                }
                 Err((message, _)) => (None, Some(error(message))),
             };
             self.shards.insert(shard, opened);
@@ -309,18 +346,23 @@ impl Bundle {
                 return Err(problem);
             }
         }
-        let Some((file, len)) = self.shards.get_mut(&shard).and_then(Option::as_mut) else {
+        let Some(open) = self.shards.get_mut(&shard).and_then(Option::as_mut) else {
             return Ok(None);
         };
-        if offset.checked_add(size).is_none_or(|end| end > *len) {
+        let n_bytes = open.n_bytes;
+        if offset.checked_add(size).is_none_or(|end| end > n_bytes) {
+            if std::mem::replace(&mut open.short_told, true) {
+                return Ok(None);
+            }
             let file = shown(&location);
+            let (n_tensors, n_beyond) = self.tensors_beyond(shard, n_bytes);
             return Err(error(format!(
-                "takes {size} bytes from byte {offset} of '{file}', which has {len}"
+                "takes {size} bytes from byte {offset} of '{file}', which has {n_bytes}: {n_beyond} of its {n_tensors} tensors end beyond the file, which may have been cut short; copy it again"
             )));
         }
         // What fits the file fits the address space.
         let len_bytes = usize::try_from(size).unwrap_or(usize::MAX);
-        let read = file.read_at(offset, len_bytes);
+        let read = open.file.read_at(offset, len_bytes);
         let read =
             read.map_err(|cause| error(format!("cannot read '{}': {cause}", shown(&location))));
         read.map(Some)

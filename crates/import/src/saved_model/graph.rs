@@ -15,6 +15,10 @@ use crate::{Dim, Imported, ReadLimits, Signature};
 /// The most operations of a module, whatever the limits of the caller: functions that call each other twice each make many.
 const MAX_NODES: usize = 1 << 22;
 
+/// The most nodes of functions that calls expand, needed or not. Two calls in each of forty nested functions are 10¹² calls,
+/// though they may make no operation.
+const MAX_EXPANDED: usize = 1 << 20;
+
 /// The importer of one signature.
 pub(super) struct Importer<'m> {
     pub module: Module,
@@ -36,6 +40,8 @@ pub(super) struct Importer<'m> {
     pub notes: Diagnostics,
     limits: ReadLimits,
     n_nodes: usize,
+    /// The nodes of functions that calls have expanded so far.
+    n_expanded: usize,
     /// The functions that are being expanded, the outermost first.
     pub open: Vec<&'m str>,
     /// The nodes that were left out since they have effects alone, by operation.
@@ -171,6 +177,7 @@ impl<'m> Importer<'m> {
             notes: Diagnostics::default(),
             limits: *limits,
             n_nodes: 0,
+            n_expanded: 0,
             open: Vec::new(),
             left_out: BTreeMap::new(),
             file: whole(name),
@@ -458,6 +465,22 @@ impl<'m> Importer<'m> {
             true => Ok(()),
             false => {
                 let message = format!("makes more than {most} operations of the model");
+                Err(Problem::new(codes::MODEL_TOO_LARGE, message))
+            }
+        }
+    }
+
+    /// Counts the nodes of a function that a call is to expand. Returns whether it may: not if an error told before that
+    /// the model is too large.
+    pub(super) fn count_call(&mut self, n_nodes: usize) -> Result<bool, Problem> {
+        if self.n_expanded > MAX_EXPANDED || self.n_nodes > self.limits.nodes.min(MAX_NODES) {
+            return Ok(false);
+        }
+        self.n_expanded = self.n_expanded.saturating_add(n_nodes);
+        match self.n_expanded <= MAX_EXPANDED {
+            true => Ok(true),
+            false => {
+                let message = format!("calls expand more than {MAX_EXPANDED} nodes of functions");
                 Err(Problem::new(codes::MODEL_TOO_LARGE, message))
             }
         }

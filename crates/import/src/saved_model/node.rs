@@ -173,6 +173,10 @@ impl<'m> Importer<'m> {
             );
             return Err(Problem::new(codes::MODEL_FUNCTION, message));
         }
+        // A call costs something even if its function is empty.
+        if !self.count_call(function.node.len().max(1))? {
+            return Ok(vec![Bound::Failed; signature.output.len()]);
+        }
         let names = signature
             .input
             .iter()

@@ -240,6 +240,13 @@ impl<'m> Resources<'m> {
         };
         if matches!(self.bundle, Checkpoint::Closed) {
             self.bundle = Checkpoint::Failed;
+            if matches!(self.external_data, ExternalData::Unknown) {
+                let message = "the values of variables lie in other files of the SavedModel's directory, which is unknown";
+                let problem = Problem::new(codes::EXTERNAL_DATA, message);
+                return Err(problem.help(
+                    "give the path of the directory, not the bytes of its 'saved_model.pb'; a frozen graph can be given as bytes",
+                ));
+            }
             let opened = Bundle::open(&self.external_data, VARIABLES, self.max_bytes)?;
             self.bundle = Checkpoint::Open(opened);
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tfrt_import::{
-    ExternalData, FRONT_ENDS, FileProvider, ModelBytes, Part, ReadLimits, SharedBytes, Source,
+    ExternalData, FRONT_ENDS, FileHead, FileProvider, ModelBytes, Part, ReadLimits, SharedBytes,
+    Source,
 };
 
 use super::wire::{self, Wire};
@@ -42,6 +43,25 @@ fn import_part(files: Files, part: Part<'_>) -> Result<String, String> {
             .collect::<Vec<_>>()
             .join("\n")),
     }
+}
+
+/// Imports the bytes of a `saved_model.pb` that has no path, as on standard input.
+fn import_bytes(bytes: Vec<u8>) -> Result<String, tfrt_ir::Diagnostics> {
+    let head = FileHead {
+        bytes: &bytes,
+        path: None,
+        is_folder: false,
+    };
+    let format = FRONT_ENDS.iter().find(|format| (format.recognises)(&head));
+    let source = Source {
+        name: "-",
+        bytes: ModelBytes::from(bytes.clone()),
+        path: None,
+        part: Part::default(),
+        external_data: &ExternalData::Unknown,
+    };
+    let imported = (format.unwrap().import)(&source, &ReadLimits::default())?;
+    Ok(imported.module.to_string())
 }
 
 fn signature_of(name: &str) -> Part<'_> {

@@ -23,7 +23,9 @@ fn damaged_checkpoints_are_refused_with_what_is_wrong() {
     let short = refusal(|files| files.get_mut(SHARD).unwrap().truncate(8));
     assert_eq!(
         short,
-        format!("{variable}takes 8 bytes from byte 4 of '{SHARD}', which has 8")
+        format!(
+            "{variable}takes 8 bytes from byte 4 of '{SHARD}', which has 8: 1 of its 1 tensors end beyond the file, which may have been cut short; copy it again"
+        )
     );
     let set =
         |index: Vec<u8>| refusal(|files| drop(files.insert("variables/variables.index", index)));
@@ -50,6 +52,52 @@ fn damaged_checkpoints_are_refused_with_what_is_wrong() {
         none.contains("'variables/variables.index' has 0 bytes, expected 48 or more"),
         "{none}"
     );
+}
+
+#[test]
+fn one_error_tells_of_all_tensors_beyond_the_end_of_a_shard() {
+    let told = refusal(|files| {
+        let reads_twice = vec![
+            node("first", "ReadVariableOp", &["r"], &[("dtype", ty(FLOAT))]),
+            node("second", "ReadVariableOp", &["r"], &[("dtype", ty(FLOAT))]),
+            node(
+                "out",
+                "AddV2",
+                &["first:value:0", "second:value:0"],
+                &[("T", ty(FLOAT))],
+            ),
+        ];
+        files.insert("saved_model.pb", model_file(reads_twice));
+        let entries = [
+            (&b""[..], Wire::new().int(1, 1).0),
+            (b"another", part(&[1], 0)),
+            (KEY.as_bytes(), part(&[2], 4)),
+        ];
+        files.insert("variables/variables.index", table(&entries));
+        files.get_mut(SHARD).unwrap().truncate(8);
+    });
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(
+        told.contains("1 of its 2 tensors end beyond the file"),
+        "{told}"
+    );
+}
+
+#[test]
+fn bytes_of_a_model_without_its_directory_are_imported_or_told_what_to_give() {
+    let reads_twice = vec![
+        node("first", "ReadVariableOp", &["r"], &[("dtype", ty(FLOAT))]),
+        node("second", "ReadVariableOp", &["r"], &[("dtype", ty(FLOAT))]),
+        node("out", "Neg", &["first:value:0", "^second"], &[]),
+    ];
+    for body in [sum(), reads_twice] {
+        let told = import_bytes(model_file(body)).unwrap_err().to_string();
+        assert_eq!(told.matches("error:").count(), 1, "{told}");
+        assert!(told.contains("give the path of the directory"), "{told}");
+    }
+    let without_variables = model_file(vec![node("out", "Neg", &["a"], &[])]);
+    let text = import_bytes(without_variables).unwrap();
+    assert!(text.contains("tf.Neg"), "{text}");
 }
 
 #[test]
@@ -115,6 +163,55 @@ fn graphs_that_make_no_sense_are_refused_with_their_place() {
         unnamed.contains("calls the function 'gone', which the model does not have"),
         "{unnamed}"
     );
+}
+
+#[test]
+fn calls_that_double_at_each_depth_are_refused_with_one_error() {
+    const DEPTH: usize = 40;
+    let call_next = |name: &str, depth: usize, input: &str| {
+        let callee = format!("f{}", depth + 1);
+        node(name, "PartitionedCall", &[input], &[("f", call(&callee))])
+    };
+    // One after the other, which makes no operation; and side by side.
+    let in_a_row = |depth| {
+        vec![
+            call_next("first", depth, "a"),
+            call_next("out", depth, "first:output:0"),
+        ]
+    };
+    let side_by_side = |depth| {
+        vec![
+            call_next("first", depth, "a"),
+            call_next("second", depth, "a"),
+            node("out", "AddV2", &["first:output:0", "second:output:0"], &[]),
+        ]
+    };
+    let bodies: [&dyn Fn(usize) -> Vec<Wire>; 2] = [&in_a_row, &side_by_side];
+    for body in bodies {
+        let outputs = [("b", "out:output:0")];
+        let mut functions: Vec<Wire> = (0..DEPTH)
+            .map(|depth| function(&format!("f{depth}"), &["a"], &outputs, body(depth)))
+            .collect();
+        let mut last = vec![node("out", "Identity", &["a"], &[])];
+        last.extend((0..5000).map(|n| node(&format!("unneeded{n}"), "NoOp", &[], &[])));
+        functions.push(function(&format!("f{DEPTH}"), &["a"], &outputs, last));
+        let nodes = vec![
+            node("given", "Placeholder", &[], &[("dtype", ty(FLOAT))]),
+            node(
+                "called",
+                "PartitionedCall",
+                &["given"],
+                &[("f", call("f0"))],
+            ),
+        ];
+        let model = saved_model(nodes, functions, "serving_default");
+        let told = import(Files::from([("saved_model.pb", model)])).unwrap_err();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(
+            told.contains("calls expand more than 1048576 nodes of functions"),
+            "{told}"
+        );
+    }
 }
 
 #[test]
