@@ -52,7 +52,7 @@ fn execute_again(frame: &mut KernelFrame<'_, '_>) -> bool {
     let Some(attrs) = known.attrs.as_ref().map(FrozenOpAttrs::as_ref) else {
         return false;
     };
-    let n_inputs = frame.n_operands_left().wrapping_sub(1);
+    let n_inputs = frame.n_operands_left().saturating_sub(1);
     let is_ready = frame.n_results() == 1
         && frame.host().trace().is_none()
         && frame

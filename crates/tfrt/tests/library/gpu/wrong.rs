@@ -37,8 +37,14 @@ fn a_cancelled_request_with_work_queued_is_one_error_and_leaks_nothing() {
         let (runtime, sim) = simulated(policy);
         let model = opened(&runtime);
         let expected = call(&runtime, &model, 3, 1).unwrap();
-        let mut n_cancelled = 0;
-        for _ in 0..8 {
+        // A call may be over before it is cancelled.
+        let (mut n_cancelled, mut n_calls) = (0, 0);
+        while n_cancelled < 4 {
+            n_calls += 1;
+            assert!(
+                n_calls < 10_000,
+                "{policy:?}: all but {n_cancelled} end before"
+            );
             let context = runtime.context();
             let called = begin(&context, &model, 3, 1);
             context.cancel();
@@ -50,7 +56,6 @@ fn a_cancelled_request_with_work_queued_is_one_error_and_leaks_nothing() {
                 }
             }
         }
-        assert!(n_cancelled > 0, "{policy:?}");
         assert_eq!(
             call(&runtime, &model, 3, 1).unwrap(),
             expected,
