@@ -48,7 +48,7 @@ fn seen(axis: &WindowAxis, output: usize) -> impl Iterator<Item = usize> + use<>
     (0..end - first).map(move |index| start + index * dilation)
 }
 
-/// What is made for one row of results after the other.
+/// Lists that are made for one row of results, and used again for the next.
 struct Scratch<T: Real> {
     /// The lines of the input that the windows see.
     lines: Vec<Range<usize>>,
