@@ -235,17 +235,14 @@ fn resize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let output: Vec<usize> = dimensions.iter().map(|along| along.output).collect();
     let out = node.output(dtype, &output)?;
     node.workspace
-        .reserve(scaling.bytes_of_taps(&dimensions), 1)?;
+        .reserve(scaling.bytes_aside(&dimensions), 1)?;
     let scaled = OnnxResize::new(&scaling, &dimensions).map_err(|error| node.with_name(&error))?;
     let is_picked = matches!(scaling.blend, OnnxResizeKernel::Nearest(_))
         && scaling.places != OnnxCoordinates::CropAndResize;
-    let chain = match is_picked {
-        true => scaled.pick_into(node.execution, x, &out)?,
-        false => {
-            node.inputs.expect(0, Family::Reals)?;
-            scaled.run_into(node.execution, x, &out)?
-        }
-    };
+    if !is_picked {
+        node.inputs.expect(0, Family::Reals)?;
+    }
+    let chain = scaled.run_into(node.execution, x, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -38,7 +38,7 @@ mod shuffle;
 mod slice;
 mod triangle;
 mod update;
-mod words;
+pub(crate) mod words;
 
 pub use concat::{concat, concat_extents, concat_into, stack, stack_extents, stack_into};
 pub use gather::gather_nd_extents;

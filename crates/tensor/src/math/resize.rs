@@ -10,8 +10,11 @@ use super::number::{Floating, Number, Real};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
+mod blend;
 mod onnx;
+mod pick;
 mod taps;
+mod walk;
 
 pub(crate) use onnx::cubic;
 pub use onnx::{OnnxCoordinates, OnnxResize, OnnxResizeAxis, OnnxResizeKernel, OnnxResizeOptions};

@@ -26,10 +26,10 @@ macro_rules! with_word {
     }};
 }
 
-pub(super) use with_word;
+pub(crate) use with_word;
 
 #[cold]
-pub(super) fn no_size(dtype: DType) -> Error {
+pub(crate) fn no_size(dtype: DType) -> Error {
     Error::invalid_argument(format!("elements of type {dtype} are not of one size"))
 }
 

@@ -4,13 +4,16 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::NearestMode;
-use super::taps::room_for;
+use super::blend::{self, Blend};
+use super::pick::Pick;
+use super::taps::{Taps, make_room};
+use super::walk::Walk;
 use crate::math::Family;
 use crate::math::elementwise::expect_same;
-use crate::math::number::Real;
+#[cfg(doc)]
 use crate::math::parallel;
 use crate::with_real;
-use crate::{DenseHostTensor, Dims, TensorShape};
+use crate::{BF16, DType, DenseHostTensor, Dims, F16, TensorShape};
 
 /// ONNX's mapping from a place `x` of the result to the input, by the factor `s`; `n` elements become `s n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,23 +61,51 @@ pub struct OnnxResizeOptions {
 }
 
 impl OnnxResizeOptions {
-    /// Returns the bytes of the weights of these dimensions, a list for each place of the result.
-    pub fn bytes_of_taps(&self, dimensions: &[OnnxResizeAxis]) -> usize {
-        const OF_LIST: usize = size_of::<Vec<(usize, f64)>>() + 16;
+    /// Returns the bytes of the weights of these dimensions and of the rows that are kept while sums are made.
+    pub fn bytes_aside(&self, dimensions: &[OnnxResizeAxis]) -> usize {
         if dimensions.iter().any(|along| along.output == 0) {
             return 0;
         }
-        let bytes = dimensions.iter().map(|along| {
+        let is_resized = |along: &&OnnxResizeAxis| !self.keeps(along);
+        let bytes = dimensions.iter().filter(is_resized).map(|along| {
             let n_taps = match self.reach() {
                 None => 1,
                 Some(reach) => n_taps(self.first_tap(reach, along)),
             };
             let of_place = n_taps.saturating_mul(size_of::<(usize, f64)>());
             of_place
-                .saturating_add(OF_LIST)
+                .saturating_add(size_of::<usize>())
                 .saturating_mul(along.output)
         });
-        bytes.fold(0, usize::saturating_add)
+        let lists = bytes.fold(0, usize::saturating_add);
+        let last = dimensions.iter().rposition(|along| !self.keeps(along));
+        let row = last.map_or(&[][..], |last| &dimensions[last..]);
+        let row_len = row
+            .iter()
+            .fold(1, |n: usize, along| n.saturating_mul(along.output));
+        let of_element = match self.blend {
+            OnnxResizeKernel::Nearest(_) if self.is_pick() => size_of::<usize>(),
+            _ => blend::BYTES_OF_ELEMENT,
+        };
+        match last {
+            Some(_) => lists.saturating_add(row_len.saturating_mul(of_element)),
+            None => 0,
+        }
+    }
+
+    /// Returns whether the result consists of elements of the input alone.
+    fn is_pick(&self) -> bool {
+        matches!(self.blend, OnnxResizeKernel::Nearest(_))
+            && self.places != OnnxCoordinates::CropAndResize
+    }
+
+    /// Returns whether each place along a dimension is its own.
+    fn keeps(&self, along: &OnnxResizeAxis) -> bool {
+        let is_moved = matches!(
+            self.places,
+            OnnxCoordinates::CropAndResize | OnnxCoordinates::HalfPixelForNearest
+        );
+        along.input == along.output && along.scale == 1.0 && !is_moved
     }
 
     /// Returns the radius of the kernel, or `None` for the nearest element.
@@ -129,12 +160,11 @@ pub struct OnnxResizeAxis {
 pub struct OnnxResize {
     input: Dims,
     output: Dims,
-    taps: Vec<Taps>,
+    /// Elements and weights of each dimension, none of places outside; `None` for dimensions that stay as they are.
+    taps: Vec<Option<Taps>>,
     extrapolation: f64,
+    is_pick: bool,
 }
-
-/// For each place of a dimension its elements and their weights; none where it lies outside.
-type Taps = Vec<Vec<(usize, f64)>>;
 
 impl OnnxResize {
     /// Finds the weights.
@@ -159,17 +189,19 @@ impl OnnxResize {
                 );
                 return Err(Error::invalid_argument(message));
             }
-            let mut list = room_for(if is_empty { 0 } else { along.output })?;
-            for place in 0..if is_empty { 0 } else { along.output } {
-                list.push(of_place(scaling, along, place)?);
-            }
-            taps.push(list);
+            taps.push(match is_empty || scaling.keeps(along) {
+                true => None,
+                false => Some(Taps::collect(along.output, |place, list| {
+                    append(scaling, along, place, list)
+                })?),
+            });
         }
         Ok(OnnxResize {
             input: dimensions.iter().map(|along| along.input).collect(),
             output: dimensions.iter().map(|along| along.output).collect(),
             taps,
             extrapolation: scaling.extrapolation,
+            is_pick: scaling.is_pick(),
         })
     }
 
@@ -178,7 +210,8 @@ impl OnnxResize {
         expect_same(out.shape(), &TensorShape::new(&self.output)?)
     }
 
-    /// Resizes a tensor, on the workers of the request's queue if there is much to do.
+    /// Resizes a tensor, on the workers of the request's queue if there is much to do. Elements may be of any type where
+    /// the nearest are picked and none lies outside.
     ///
     /// # Shapes
     ///
@@ -186,7 +219,8 @@ impl OnnxResize {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if they are not, or of other types, and those of [`parallel::fill`].
+    /// `InvalidArgument` if they are not, if the types differ, or if elements that are to be blended are no real
+    /// numbers; and those of [`parallel::fill`].
     pub fn run_into(
         self,
         execution: &ExecutionContext,
@@ -194,107 +228,29 @@ impl OnnxResize {
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
         let dtype = x.dtype();
-        with_real!(dtype, T => self.run_of::<T>(execution, x, out), else Err(Family::Reals.lacks(dtype)))
-    }
-
-    fn run_of<T: Real>(
-        self,
-        execution: &ExecutionContext,
-        x: &DenseHostTensor,
-        out: &DenseHostTensor,
-    ) -> Result<AsyncValue<Chain>, Error> {
-        x.metadata().expect_dtype(T::DTYPE)?;
+        out.metadata().expect_dtype(dtype)?;
         self.expect(x, out)?;
-        let most = |taps: &Taps| taps.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        let cost = self
-            .taps
-            .iter()
-            .fold(4_usize, |n, taps| n.saturating_mul(most(taps)));
-        let x = x.clone();
-        parallel::fill(
-            execution,
-            out,
-            parallel::chunk_len(cost, 1),
-            move |first, part: &mut [T]| {
-                let reading = x.read()?;
-                let elements = reading.elements::<T>()?;
-                let mut lists = Vec::with_capacity(self.taps.len());
-                for (index, out) in part.iter_mut().enumerate() {
-                    lists.clear();
-                    let mut rest = first + index;
-                    for (taps, extent) in self.taps.iter().zip(&self.output).rev() {
-                        lists.push(&taps[rest % extent][..]);
-                        rest /= extent;
-                    }
-                    let is_outside = lists.iter().any(|list| list.is_empty());
-                    let value = if is_outside {
-                        self.extrapolation
-                    } else {
-                        self.blend(elements, &lists, 0, 1)
-                    };
-                    *out = T::from_f64(value);
-                }
-                Ok(())
-            },
-        )
-    }
-
-    /// Returns the sum over the dimensions of the lists, of which the last dimension is first.
-    fn blend<T: Real>(
-        &self,
-        elements: &[T],
-        lists: &[&[(usize, f64)]],
-        start: usize,
-        stride: usize,
-    ) -> f64 {
-        let Some((list, rest)) = lists.split_first() else {
-            return elements[start].to_f64();
-        };
-        let extent = self.input[rest.len()];
-        let of_tap = |&(place, weight): &(usize, f64)| {
-            weight * self.blend(elements, rest, start + place * stride, stride * extent)
-        };
-        list.iter().map(of_tap).sum()
-    }
-
-    /// Resizes elements of any type by picking the nearest, on the workers of the request's queue if there is much to
-    /// do.
-    ///
-    /// # Errors
-    ///
-    /// See [`run_into`](Self::run_into).
-    pub fn pick_into(
-        self,
-        execution: &ExecutionContext,
-        x: &DenseHostTensor,
-        out: &DenseHostTensor,
-    ) -> Result<AsyncValue<Chain>, Error> {
-        out.metadata().expect_dtype(x.dtype())?;
-        self.expect(x, out)?;
-        if self.taps.iter().flatten().any(|list| list.len() != 1) {
-            let message = "elements that are no numbers can't be blended, nor lie outside";
-            return Err(Error::invalid_argument(message));
+        if out.n_elements() == 0 {
+            return Ok(AsyncValue::available(Chain));
         }
-        let size = x.dtype().size_bytes().unwrap_or(1);
-        let strides = x.shape().strides();
-        let x = x.clone();
-        parallel::fill_bytes(
-            execution,
-            out,
-            parallel::chunk_len(8, 1),
-            move |first, part| {
-                let reading = x.read()?;
-                for (index, out) in part.chunks_exact_mut(size).enumerate() {
-                    let (mut rest, mut position) = (first + index, 0);
-                    for dimension in (0..self.output.len()).rev() {
-                        position += self.taps[dimension][rest % self.output[dimension]][0].0
-                            * strides[dimension];
-                        rest /= self.output[dimension];
-                    }
-                    out.copy_from_slice(&reading.bytes()[position * size..][..size]);
-                }
-                Ok(())
-            },
+        let walk = Walk::new(&self.input, &self.output, self.taps);
+        if self.is_pick {
+            return Pick::new(walk)?.run_into(execution, x, out);
+        }
+        let value = self.extrapolation;
+        if blend::is_narrow(&walk) {
+            let blend = |walk| Blend::<f32>::new(walk, value);
+            match dtype {
+                DType::F32 => return blend(walk)?.run_into::<f32>(execution, x, out),
+                DType::F16 => return blend(walk)?.run_into::<F16>(execution, x, out),
+                DType::Bf16 => return blend(walk)?.run_into::<BF16>(execution, x, out),
+                _ => {}
+            }
+        }
+        with_real!(
+            dtype,
+            T => Blend::<f64>::new(walk, value)?.run_into::<T>(execution, x, out),
+            else Err(Family::Reals.lacks(dtype))
         )
     }
 }
@@ -334,14 +290,15 @@ fn position(places: OnnxCoordinates, along: &OnnxResizeAxis, place: usize) -> Op
     })
 }
 
-/// Returns the elements that a place is made of, and their weights.
-fn of_place(
+/// Appends the elements that a place is made of, and their weights.
+fn append(
     scaling: &OnnxResizeOptions,
     along: &OnnxResizeAxis,
     place: usize,
-) -> Result<Vec<(usize, f64)>, Error> {
+    list: &mut Vec<(usize, f64)>,
+) -> Result<(), Error> {
     let Some(x) = position(scaling.places, along, place) else {
-        return Ok(Vec::new());
+        return Ok(());
     };
     // A whole number is the second of two neighbours.
     let (base, ratio) = if x == x.floor() {
@@ -356,26 +313,27 @@ fn of_place(
     let base = base as i64;
     let last = i64::try_from(along.input).unwrap_or(i64::MAX) - 1;
     let clamped = |position: i64| usize::try_from(position.clamp(0, last)).unwrap_or(0);
-    let weight: Box<dyn Fn(f64) -> f64> = match scaling.blend {
-        OnnxResizeKernel::Nearest(rounding) => {
-            let is_second = ratio == 1.0
-                || match rounding {
-                    NearestMode::HalfDown => ratio > 0.5,
-                    NearestMode::HalfUp => ratio >= 0.5,
-                    NearestMode::Floor => false,
-                    NearestMode::Ceil => true,
-                };
-            return Ok(vec![(
-                clamped(base.saturating_add(i64::from(is_second))),
-                1.0,
-            )]);
-        }
-        OnnxResizeKernel::Linear => Box::new(|x: f64| (1.0 - x.abs()).max(0.0)),
-        OnnxResizeKernel::Cubic(a) => Box::new(move |x: f64| cubic(a, x.abs())),
+    if let OnnxResizeKernel::Nearest(rounding) = scaling.blend {
+        let is_second = ratio == 1.0
+            || match rounding {
+                NearestMode::HalfDown => ratio > 0.5,
+                NearestMode::HalfUp => ratio >= 0.5,
+                NearestMode::Floor => false,
+                NearestMode::Ceil => true,
+            };
+        let nearest = base.saturating_add(i64::from(is_second));
+        make_room(list, 1)?;
+        list.push((clamped(nearest), 1.0));
+        return Ok(());
+    }
+    let weight = |x: f64| match scaling.blend {
+        OnnxResizeKernel::Cubic(a) => cubic(a, x.abs()),
+        _ => (1.0 - x.abs()).max(0.0),
     };
     let shrunk = scaling.shrunk(along);
     let start = scaling.first_tap(scaling.reach().unwrap_or(0.0), along);
-    let mut list: Vec<(usize, f64)> = room_for(n_taps(start))?;
+    make_room(list, n_taps(start))?;
+    let first = list.len();
     let mut total = 0.0;
     for tap in start..2 - start {
         #[allow(clippy::cast_precision_loss, reason = "it was a float just now")]
@@ -387,14 +345,21 @@ fn of_place(
         total += weight;
         list.push((clamped(position), weight));
     }
-    if scaling.antialias || scaling.exclude_outside {
-        list.iter_mut().for_each(|(_, weight)| *weight /= total);
+    let is_scaled = scaling.antialias || scaling.exclude_outside;
+    let mut n = first;
+    for index in first..list.len() {
+        let (element, weight) = list[index];
+        let weight = if is_scaled { weight / total } else { weight };
+        if weight != 0.0 {
+            list[n] = (element, weight);
+            n += 1;
+        }
     }
-    list.retain(|(_, weight)| *weight != 0.0);
-    if list.is_empty() {
+    list.truncate(n);
+    if list.len() == first {
         list.push((clamped(base), 0.0));
     }
-    Ok(list)
+    Ok(())
 }
 
 /// Returns the weight of Keys' cubic convolution (1981) at a distance that is not negative.
@@ -407,62 +372,4 @@ pub(crate) fn cubic(a: f64, x: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINEAR: OnnxResizeOptions = OnnxResizeOptions {
-        blend: OnnxResizeKernel::Linear,
-        places: OnnxCoordinates::HalfPixel,
-        antialias: false,
-        exclude_outside: false,
-        extrapolation: 0.0,
-    };
-
-    fn along(input: usize, output: usize, scale: f64) -> OnnxResizeAxis {
-        OnnxResizeAxis {
-            input,
-            output,
-            scale,
-            part: (0.0, 1.0),
-        }
-    }
-
-    #[test]
-    fn places_are_made_of_their_neighbours() {
-        let of = |scaling: &OnnxResizeOptions, place| {
-            of_place(scaling, &along(4, 8, 2.0), place).unwrap()
-        };
-        assert_eq!(of(&LINEAR, 0), [(0, 0.25), (0, 0.75)]);
-        assert_eq!(of(&LINEAR, 1), [(0, 0.75), (1, 0.25)]);
-        let nearest = OnnxResizeOptions {
-            blend: OnnxResizeKernel::Nearest(NearestMode::Floor),
-            places: OnnxCoordinates::Asymmetric,
-            ..LINEAR
-        };
-        assert_eq!(of(&nearest, 3), [(1, 1.0)]);
-        assert_eq!(of(&nearest, 4), [(2, 1.0)]);
-        let crop = OnnxResizeOptions {
-            places: OnnxCoordinates::CropAndResize,
-            ..LINEAR
-        };
-        let part = OnnxResizeAxis {
-            part: (0.5, 1.5),
-            ..along(3, 3, 1.0)
-        };
-        assert_eq!(of_place(&crop, &part, 0).unwrap(), [(1, 1.0)]);
-        assert!(of_place(&crop, &part, 2).unwrap().is_empty());
-        assert!(OnnxResize::new(&LINEAR, &[along(0, 2, 1.0)]).is_err());
-        assert!(OnnxResize::new(&LINEAR, &[along(2, 2, f64::NAN)]).is_err());
-    }
-
-    #[test]
-    fn what_becomes_smaller_is_made_of_more() {
-        let smooth = OnnxResizeOptions {
-            antialias: true,
-            ..LINEAR
-        };
-        let list = of_place(&smooth, &along(8, 2, 0.25), 0).unwrap();
-        let total: f64 = list.iter().map(|(_, weight)| weight).sum();
-        assert!(list.len() > 4 && (total - 1.0).abs() < 1e-12);
-    }
-}
+mod tests;

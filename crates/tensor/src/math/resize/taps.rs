@@ -19,20 +19,42 @@ impl Taps {
         from: usize,
         to: usize,
     ) -> Result<Taps, Error> {
-        let mut starts = room_for(to.saturating_add(1))?;
+        Taps::collect(to, |index, list| push(interpolation, index, from, to, list))
+    }
+
+    /// Collects the elements and weights of so many places: `append` appends those of one.
+    pub(super) fn collect(
+        n_places: usize,
+        mut append: impl FnMut(usize, &mut Vec<(usize, f64)>) -> Result<(), Error>,
+    ) -> Result<Taps, Error> {
+        let mut starts = room_for(n_places.saturating_add(1))?;
         starts.push(0);
         let mut list = Vec::new();
-        for index in 0..to {
-            push(interpolation, index, from, to, &mut list)?;
+        for index in 0..n_places {
+            append(index, &mut list)?;
             starts.push(list.len());
         }
         Ok(Taps { starts, list })
     }
 
+    /// Returns the number of places.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// Returns the elements that a place is made of, and their weights.
-    pub(super) fn of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let range = self.starts[place]..self.starts[place + 1];
-        self.list[range].iter().copied()
+    pub(super) fn of(&self, place: usize) -> impl ExactSizeIterator<Item = (usize, f64)> + '_ {
+        self.slice(place).iter().copied()
+    }
+
+    /// Returns the elements that a place is made of, and their weights, as a slice.
+    pub(super) fn slice(&self, place: usize) -> &[(usize, f64)] {
+        &self.list[self.starts[place]..self.starts[place + 1]]
+    }
+
+    /// Returns the elements and weights of all places, one place after the other.
+    pub(super) fn all(&self) -> &[(usize, f64)] {
+        &self.list
     }
 
     /// Returns the most that a place is made of.
@@ -49,7 +71,7 @@ pub(super) fn room_for<T>(n_entries: usize) -> Result<Vec<T>, Error> {
     Ok(list)
 }
 
-fn make_room<T>(list: &mut Vec<T>, n_more: usize) -> Result<(), Error> {
+pub(super) fn make_room<T>(list: &mut Vec<T>, n_more: usize) -> Result<(), Error> {
     list.try_reserve(n_more).map_err(|_| {
         let message = format!("there is no memory for {n_more} more places of a resized dimension");
         Error::resource_exhausted(message)
