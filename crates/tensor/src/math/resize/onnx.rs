@@ -261,21 +261,34 @@ fn float(value: usize) -> f64 {
 }
 
 /// Returns the place in the input of a place of the result; `None` if it lies outside and is extrapolated.
-fn position(places: OnnxCoordinates, along: &OnnxResizeAxis, place: usize) -> Option<f64> {
-    let (x, n, s) = (float(place), float(along.input), along.scale);
-    let wanted = s * n;
-    let half = |x: f64| (x + 0.5) / s - 0.5;
-    Some(match places {
+///
+/// For the nearest element it is calculated as an `f32`, step by step, as other engines do: which of two neighbours is
+/// taken hangs on the last bit where a place is between them, or whole, as 4 / 0.8 is. The cut of a part is as exact as
+/// for other kernels.
+fn position(scaling: &OnnxResizeOptions, along: &OnnxResizeAxis, place: usize) -> Option<f64> {
+    let is_single = matches!(scaling.blend, OnnxResizeKernel::Nearest(_))
+        && scaling.places != OnnxCoordinates::CropAndResize;
+    // A sum, product or quotient of `f32`s that is rounded to `f64` before is no other `f32`.
+    #[allow(clippy::cast_possible_truncation, reason = "it is rounded")]
+    let round = |value: f64| match is_single {
+        true => f64::from(value as f32),
+        false => value,
+    };
+    let (x, n, s) = (float(place), float(along.input), round(along.scale));
+    let wanted = round(s * n);
+    let half = |x: f64| round(round(round(x + 0.5) / s) - 0.5);
+    Some(match scaling.places {
         OnnxCoordinates::HalfPixel => half(x),
         OnnxCoordinates::HalfPixelSymmetric => {
-            n / 2.0 * (1.0 - float(along.output) / wanted) + half(x)
+            let shown = round(float(along.output) / wanted);
+            round(round(n / 2.0 * round(1.0 - shown)) + half(x))
         }
         OnnxCoordinates::PytorchHalfPixel if wanted == 1.0 => -0.5,
         OnnxCoordinates::PytorchHalfPixel => half(x),
         OnnxCoordinates::AlignCorners if wanted == 1.0 => 0.0,
-        OnnxCoordinates::AlignCorners => x * (n - 1.0) / (wanted - 1.0),
-        OnnxCoordinates::Asymmetric => x / s,
-        OnnxCoordinates::HalfPixelForNearest => (x + 0.5) / s,
+        OnnxCoordinates::AlignCorners => round(round(x * (n - 1.0)) / round(wanted - 1.0)),
+        OnnxCoordinates::Asymmetric => round(x / s),
+        OnnxCoordinates::HalfPixelForNearest => round(round(x + 0.5) / s),
         OnnxCoordinates::CropAndResize => {
             let (start, end) = along.part;
             let span = (end - start) * (n - 1.0);
@@ -297,7 +310,7 @@ fn append(
     place: usize,
     list: &mut Vec<(usize, f64)>,
 ) -> Result<(), Error> {
-    let Some(x) = position(scaling.places, along, place) else {
+    let Some(x) = position(scaling, along, place) else {
         return Ok(());
     };
     // A whole number is the second of two neighbours.

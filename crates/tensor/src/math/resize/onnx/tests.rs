@@ -220,3 +220,20 @@ fn infinities_stay_where_they_are() {
     let wanted = [1.0, infinity, infinity, infinity, 2.0, 2.0];
     assert_eq!(out.read().unwrap().elements::<f32>().unwrap(), wanted);
 }
+
+#[test]
+fn nearest_places_are_those_of_single_precision() {
+    let nearest = OnnxResizeOptions {
+        blend: OnnxResizeKernel::Nearest(NearestMode::Floor),
+        places: OnnxCoordinates::Asymmetric,
+        ..LINEAR
+    };
+    // 4 / 0.8 is 5, though the `f32` nearest to 0.8 is larger.
+    let axis = along(10, 8, f64::from(0.8_f32));
+    let of = |place| of_place(&nearest, &axis, place)[0].0;
+    let list: Vec<usize> = (0..8).map(of).collect();
+    assert_eq!(list, [0, 1, 2, 3, 5, 6, 7, 8]);
+    // So it is by extents.
+    let axis = along(10, 8, 0.8);
+    assert_eq!(of_place(&nearest, &axis, 4), [(5, 1.0)]);
+}
