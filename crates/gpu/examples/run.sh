@@ -4,7 +4,8 @@
 #
 # It needs NVIDIA's driver; peers are measured where python3 has PyTorch, and kernels are watched where
 # compute-sanitizer is. It changes no setting of the GPU. It ends with 3 where there is no GPU, with 1 if a check fails.
-# `run.sh --sim` runs the same on the simulated driver, at small sizes, to see that all of it runs.
+# `run.sh --sim` runs the same on the simulated driver, to see that all of it runs: measurements at small
+# sizes, functions of all values.
 
 cd "$(dirname "$0")" || exit 1
 sim=

@@ -18,12 +18,9 @@ impl Entered<'_> {
         context: RawContext,
         stream: RawStream,
     ) -> GpuResult<()> {
-        let at = self.stream(context, stream)?;
-        self.expect_no_capture(at)?;
         // Copies that the host has not heard of keep their rights no longer.
-        self.run_until(context, |queues| queues.is_idle(at))?;
-        let clock = self.state.queues.all[at].clock.clone();
-        self.learn(&clock);
+        self.synchronize_stream(context, stream)?;
+        let at = self.stream(context, stream)?;
         self.state.queues.all[at].is_destroyed = true;
         Ok(())
     }
